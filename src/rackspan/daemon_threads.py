@@ -4,6 +4,7 @@ Python joins the threads of ThreadPoolExecutor at the end of the process, and as
 """
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
@@ -47,7 +48,7 @@ class DaemonExecutor(Executor):
             self._calls.put(None)
         if wait:
             for thread in self._threads:
-                thread.join()
+                thread.join()  # unlimited: as Executor has it; callers have the limit
 
 
 def _carry_out(future: "Future[T]", call: Callable[[], T]) -> None:
@@ -67,6 +68,18 @@ class DaemonThreadLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self._daemons = DaemonExecutor(_LOOP_THREADS, "blocking call")
+        self.unresolved: set[str] = set()
+        """Hosts whose look-up has begun and not ended, given up or not."""
+
+    async def getaddrinfo(self, host: Any, port: Any, **hints: Any) -> Any:
+        def look_up() -> Any:
+            try:
+                return socket.getaddrinfo(host, port, **hints)
+            finally:
+                self._call_if_open(self.unresolved.discard, host)
+
+        self.unresolved.add(host)
+        return await self.run_in_executor(None, look_up)
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[Unpack[A]], T], *args: *A
@@ -74,13 +87,15 @@ class DaemonThreadLoop(asyncio.SelectorEventLoop):
         """The loop's own threads are daemons. An executor that is given is used as it is."""
         result: asyncio.Future[T] = self.create_future()
 
-        def ended(call: Future[T]) -> None:
-            # The loop may be closed by now.
-            with suppress(RuntimeError):
-                self.call_soon_threadsafe(_hand_on, call, result)
-
-        (executor or self._daemons).submit(func, *args).add_done_callback(ended)
+        (executor or self._daemons).submit(func, *args).add_done_callback(
+            lambda call: self._call_if_open(_hand_on, call, result)
+        )
         return result
+
+    def _call_if_open(self, call: Callable[[Unpack[A]], object], *arguments: *A) -> None:
+        """In the loop's thread, for other threads. By then the loop may be closed."""
+        with suppress(RuntimeError):
+            self.call_soon_threadsafe(call, *arguments)
 
 
 def _hand_on(call: "Future[T]", result: "asyncio.Future[T]") -> None:

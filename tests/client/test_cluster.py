@@ -19,6 +19,7 @@ from rackspan.client.cluster import ClusterConnection, ConnectionSettings
 from rackspan.client.connection import BrokerConnection
 from rackspan.client.login import LoginFailedHere
 from rackspan.client.requests import broker_logs
+from rackspan.daemon_threads import DaemonThreadLoop
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable, UsageError
 from rackspan.model import TopicPartition
 from rackspan.wire.apis import ApiKey
@@ -549,7 +550,7 @@ def test_a_look_up_that_ends_after_it_was_given_up_is_no_fault(closed: bool, mon
     go_on, faults = threading.Event(), list[object]()
     monkeypatch.setattr(socket, "getaddrinfo", _waiting(go_on))
     monkeypatch.setattr(threading, "excepthook", faults.append)
-    loop = client_cluster._NameLookupLoop()
+    loop = DaemonThreadLoop()
     loop.set_exception_handler(lambda _loop, context: faults.append(context))
 
     async def given_up() -> None:
@@ -560,11 +561,10 @@ def test_a_look_up_that_ends_after_it_was_given_up_is_no_fault(closed: bool, mon
         await asyncio.wait([looking])
 
     loop.run_until_complete(given_up())
-    [look_up] = [one for one in threading.enumerate() if one.name == "look-up of kafka.example"]
     if closed:
         loop.close()
     go_on.set()
-    look_up.join(WITHIN_SECONDS)
+    loop._daemons.shutdown()
     if not closed:
         loop.run_until_complete(asyncio.sleep(0))
         assert loop.unresolved == set()

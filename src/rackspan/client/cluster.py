@@ -9,7 +9,6 @@ start one and work until its response is there.
 """
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,6 +29,7 @@ from rackspan.client.errors import (
     no_server_responded,
 )
 from rackspan.client.login import LoginFailedHere, LoginRefused, login_from
+from rackspan.daemon_threads import DaemonThreadLoop
 from rackspan.ends import joined_within
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.model.ids import NO_BROKER
@@ -85,7 +85,7 @@ class ClusterConnection:
         self._login = login_from(settings.properties)
         self._brokers = BrokerConnections(self._login, settings.timeout_seconds)
         self._deadline = time.monotonic() + settings.timeout_seconds
-        self._loop = _NameLookupLoop()
+        self._loop = DaemonThreadLoop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-client", daemon=True)
         self._first: BrokerConnection | None = None
         """The connection of the server that responded first."""
@@ -275,37 +275,6 @@ class ClusterConnection:
             raise
         self._update_addresses(metadata)
         return connection
-
-
-class _NameLookupLoop(asyncio.SelectorEventLoop):
-    """Looks up names in daemon threads: one that hangs must not hold up the end of the process, as asyncio's threads do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.unresolved: set[str] = set()
-        """Hosts whose look-up has begun and not ended."""
-
-    async def getaddrinfo(self, host: Any, port: Any, **hints: Any) -> Any:
-        found = self.create_future()
-        self.unresolved.add(host)
-
-        def resolved(addresses: Any, error: Exception | None) -> None:
-            self.unresolved.discard(host)
-            if not found.done():
-                found.set_result(addresses) if error is None else found.set_exception(error)
-
-        def look_up() -> None:
-            addresses, error = None, None
-            try:
-                addresses = socket.getaddrinfo(host, port, **hints)
-            except Exception as failed:
-                error = failed
-            # The loop may be closed by now.
-            with suppress(RuntimeError):
-                self.call_soon_threadsafe(resolved, addresses, error)
-
-        threading.Thread(target=look_up, name=f"look-up of {host}", daemon=True).start()
-        return await found
 
 
 def named(address: Address) -> str:
