@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context import Call, Path
+from rackspan.cluster.context import Call, DelayedFetches, Path
 from rackspan.cluster.handlers.fetch import _DelayedFetch
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import RequestHeader
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchResponsePartitionData, FetchTopic
 from tests.cluster.raw import batch, produced, response_to
+from tests.waiting import WITHIN_SECONDS
 
 
 def fetched(
@@ -122,3 +123,24 @@ def test_a_fetch_that_is_over_waits_at_no_partition_any_more() -> None:
         assert waiting == []
 
     asyncio.run(scene())
+
+
+def test_a_fetch_whose_time_ends_after_its_broker_was_killed_is_dropped_without_a_fault() -> None:
+    """Before its connection has ended, which drops it too."""
+
+    class Killed:
+        delayed_fetches = DelayedFetches()
+
+        @property
+        def core(self) -> Any:
+            raise asyncio.CancelledError("broker 1 is not running")
+
+    async def scene() -> list[dict[str, Any]]:
+        faults: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: faults.append(context))
+        call: Any = SimpleNamespace(broker=Killed(), request=FetchRequestData(), version=12)
+        fetch: Any = SimpleNamespace(max_wait_ms=1, partitions=[], read=lambda _core: None)
+        await asyncio.wait([_DelayedFetch(call, fetch).response], timeout=WITHIN_SECONDS)
+        return faults
+
+    assert asyncio.run(scene()) == []

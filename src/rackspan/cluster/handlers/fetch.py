@@ -73,8 +73,14 @@ class _DelayedFetch:
             self.response.set_result(_response(self._call, self._fetch, read))
 
     def _time_out(self) -> None:
-        if not self.response.done():
+        if self.response.done():
+            return
+        try:
             read = self._fetch.read(self._call.broker.core)
+        except asyncio.CancelledError:
+            # The broker was killed, and its connections are about to close. In a callback nothing else would cancel the response.
+            self.response.cancel()
+        else:
             self.response.set_result(_response(self._call, self._fetch, read))
 
     def _leave(self, _: asyncio.Future[Response]) -> None:
