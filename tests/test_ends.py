@@ -61,17 +61,13 @@ def test_an_end_that_hangs_is_left_behind_and_named_with_its_records(records: in
 
 
 def test_on_an_event_loop_an_end_that_ignores_its_cancellation_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
-    released = threading.Event()
-
     async def ignore() -> None:
-        while not released.is_set():
+        while True:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(SOON)
 
     async def stop() -> bool:
-        ended = await ends.awaited_within("a producer", ignore(), SOON, unacknowledged=lambda: 2)
-        released.set()
-        return ended
+        return await ends.awaited_within("a producer", ignore(), SOON, unacknowledged=lambda: 2)
 
     assert not asyncio.run(stop())
     assert caplog.messages == [

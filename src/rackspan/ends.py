@@ -1,6 +1,7 @@
 """Ends with a time limit: a close or a destruction that does not return is left behind, and named in one line.
 
-It runs in a daemon thread, which holds up neither its caller nor the end of the process. Begin with `end_within`. Depends on: text.
+It runs in a daemon thread, which holds up neither its caller nor the end of the process. Begin with `end_within`. After Ctrl-C the
+limits are shorter (interrupts.py). Depends on: interrupts, text.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
+from rackspan import interrupts
 from rackspan.text import count_noun
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ def end_within(
 ) -> bool:
     """Call `end`, and return whether it returned within `seconds`. If not, `say` gets a line with the records that are not acknowledged.
 
-    Errors: those of `end`.
+    `seconds` may be math.inf, for work that only Ctrl-C gives a limit. Errors: those of `end`.
     """
     errors: list[BaseException] = []
 
@@ -72,9 +74,14 @@ def joined_within(
     say: Say = log.warning,
 ) -> bool:
     """Wait for the end of a daemon thread that has been stopped. Otherwise as `end_within`."""
-    thread.join(seconds)
+    began = time.monotonic()
+    ended_by = began + interrupts.shortened(seconds)
+    while thread.is_alive() and (left := ended_by - time.monotonic()) > 0:
+        thread.join(min(left, _LONGEST_POLL_SECONDS))
+        # Ctrl-C may come meanwhile.
+        ended_by = min(ended_by, time.monotonic() + interrupts.shortened(seconds))
     if thread.is_alive():
-        say(not_ended(what, seconds, unacknowledged()))
+        say(not_ended(what, min(seconds, time.monotonic() - began), unacknowledged()))
     return not thread.is_alive()
 
 
@@ -82,19 +89,21 @@ async def awaited_within(
     what: str, end: Awaitable[object], seconds: float = END_SECONDS, *, unacknowledged: Callable[[], int] = _no_records
 ) -> bool:
     """`end_within` on an event loop. An end that does not return is cancelled, and nothing waits for that. Errors: those of `end`."""
-    task = asyncio.ensure_future(end)
+    task, seconds = asyncio.ensure_future(end), interrupts.shortened(seconds)
     done, _ = await asyncio.wait((task,), timeout=seconds)
     if done:
         task.result()
         return True
     task.cancel()
+    # asyncio.run would wait for it, for ever if it drops its cancellation. The documentation has this under "Extending".
+    asyncio._unregister_task(task)
     log.warning(not_ended(what, seconds, unacknowledged()))
     return False
 
 
 def not_ended(what: str, seconds: float, records: int = 0) -> str:
     """The line of an end that did not return."""
-    return f"{what} did not end in {seconds:g} s and is left behind{lost(records)}"
+    return f"{what} did not end in {seconds:.3g} s and is left behind{lost(records)}"
 
 
 def lost(records: int) -> str:

@@ -23,6 +23,9 @@ SIGNALS = {b"t": signal.SIGTERM, b"k": signal.SIGKILL, b"s": signal.SIGSTOP, b"c
 POLL_SECONDS = 0.2
 """How often the child is polled, and the owner, whose pipe may be held open by another forked process."""
 
+KILL_SECONDS = 5.0
+"""A process that waits for a device ends only after that, whatever signal it got."""
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -39,7 +42,7 @@ def main() -> int:
         return _keep(child, owner)
     finally:
         child.kill()
-        child.wait()
+        _status(child)
 
 
 def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
@@ -54,8 +57,17 @@ def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
                 _wait_until_stopped(child.pid)
                 print("stopped", flush=True)
     child.kill()
-    # As a shell reports it: 128 + n for a death by signal n.
-    status = child.wait()
+    return _status(child)
+
+
+def _status(child: subprocess.Popen[bytes]) -> int:
+    """The exit status of a killed child, as a shell reports it: 128 + n for a death by signal n."""
+    try:
+        status = child.wait(KILL_SECONDS)
+    except subprocess.TimeoutExpired:
+        # Standard error is the log.
+        print(f"process {child.pid} did not end in {KILL_SECONDS:g} s although it was killed", file=sys.stderr)
+        status = -signal.SIGKILL
     return status if status >= 0 else 128 - status
 
 

@@ -1,6 +1,7 @@
 """A child process that cannot outlive this process: the owner's side of keeper.py."""
 
 import logging
+import select
 import subprocess
 import sys
 import tempfile
@@ -10,11 +11,15 @@ from typing import Final
 
 from rackspan.child_process import keeper
 from rackspan.ends import not_ended
+from rackspan.interrupts import shortened
 
 log = logging.getLogger(__name__)
 
 _WAIT_SECONDS: Final = 10.0
 """For a keeper that kills its child, which takes no time; a bound in case it hangs."""
+
+_LINE_SECONDS: Final = 60.0
+"""For a line of the keeper: it starts Python and its child, or suspends every thread of the child."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,9 @@ class KeptProcess:
         self._signal(b"t")
 
     def freeze(self) -> None:
-        """Send SIGSTOP, and return once every thread has stopped: its sockets stay open and get no response."""
-        if self._signal(b"s") and self._keeper.stdout is not None:
-            self._keeper.stdout.readline()
+        """Send SIGSTOP, and return once every thread has stopped: its sockets stay open and get no response. Errors: TimeoutError."""
+        if self._signal(b"s"):
+            self._line("was not suspended")
 
     def thaw(self) -> None:
         """Send SIGCONT."""
@@ -84,8 +89,9 @@ class KeptProcess:
         for pipe in (self._keeper.stdin, self._keeper.stdout):
             if pipe is not None:
                 pipe.close()
-        if self.wait(_WAIT_SECONDS) is None:
-            log.warning(not_ended(f"process {self.pid}, which was killed,", _WAIT_SECONDS))
+        seconds = shortened(_WAIT_SECONDS)
+        if self.wait(seconds) is None:
+            log.warning(not_ended(f"process {self.pid}, which was killed,", seconds))
 
     def _signal(self, code: bytes) -> bool:
         """Whether the command still ran."""
@@ -100,9 +106,20 @@ class KeptProcess:
         return True
 
     def _first_line(self) -> int:
-        assert self._keeper.stdout is not None  # noqa: S101 - Popen was given stdout=PIPE; this is for the type checker
-        line = self._keeper.stdout.readline()
+        try:
+            line = self._line("did not start")
+        except BaseException:
+            self.kill()
+            raise
         if not line:
             self.kill()
             raise OSError(f"{self.log_file.name}: the command did not start; see {self.log_file}")
         return int(line)
+
+    def _line(self, failure: str) -> bytes:
+        """The keeper's next line, empty if it has ended. Errors: TimeoutError with what the lack of the line means."""
+        pipe = self._keeper.stdout
+        assert pipe is not None  # noqa: S101 - Popen was given stdout=PIPE; this is for the type checker
+        if not select.select([pipe], [], [], _LINE_SECONDS)[0]:
+            raise TimeoutError(f"process {self.pid} {failure} in {_LINE_SECONDS:g} s; see {self.log_file}")
+        return pipe.readline()

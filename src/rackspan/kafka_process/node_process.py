@@ -9,6 +9,7 @@ from typing import Final
 
 from rackspan.child_process.kept_process import KeptProcess
 from rackspan.errors import KafkaProcessFailed
+from rackspan.interrupts import shortened
 from rackspan.kafka_process import node_config
 from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
 from rackspan.kafka_process.topology import KafkaNode
@@ -116,7 +117,7 @@ class NodeProcess:
 
 def stop_deadline() -> float:
     """The time (time.monotonic) at which nodes that begin to stop now are killed."""
-    return time.monotonic() + _STOP_SECONDS
+    return time.monotonic() + shortened(_STOP_SECONDS)
 
 
 def _line_with_cause(log: str) -> str:

@@ -21,12 +21,15 @@ import msgspec
 from msgspec import Meta
 
 from rackspan.documents import Count
+from rackspan.ends import end_within
 from rackspan.errors import RackspanError, UsageError
 from rackspan.practice.faults import PracticeCluster
 
 _LOOPBACK: Final = "127.0.0.1"
 _MOST_BYTES: Final = 65_536
 """Of a request's body: the names of thousands of racks."""
+_FAULT_SECONDS: Final = 120.0
+"""For a fault to be in effect: a node of real Kafka may start for so long."""
 _IDLE_SECONDS: Final = 10.0
 """A client that sends nothing for so long is disconnected."""
 
@@ -109,6 +112,9 @@ class ControlServer:
 
     def close(self) -> None:
         """Ends when a fault that is being injected is in effect."""
+        end_within(f"the control at {self.address}", self._close, _FAULT_SECONDS)
+
+    def _close(self) -> None:
         self._server.shutdown()
         self._server.server_close()
         with self._acting:

@@ -75,7 +75,7 @@ class RecordVerifier:
         self._cluster = KnownBrokers(bootstrap_servers, login, Random())
         self._requirements = {topic: Requirement(Thresholds(1, racks)) for topic, racks in min_insync_racks.items()}
         self._others = Requirement(Thresholds(1, others))
-        self._seconds = seconds
+        self.seconds = seconds
         self._replicas: dict[Partition, frozenset[int]] = {}
         self._samples: dict[str, Sample] = {}
         """The last sample of each topic for the check before a record is sent."""
@@ -151,7 +151,7 @@ class RecordVerifier:
         ]
         failures: dict[Partition, str] = {}
         pending = records
-        while pending and loop.time() < now + self._seconds:
+        while pending and loop.time() < now + self.seconds:
             await self._observe_isr(pending, failures)
             await self._observe_logs(pending, failures)
             pending = [record for record in pending if not record.is_decided]
@@ -214,7 +214,7 @@ class RecordVerifier:
     async def _read(self, replica: BrokerId, reads: frozenset[LogRead]) -> tuple[LogEnds, Mapping[LogRead, int]]:
         connection = await self._cluster.connection(replica)
         requested_at = asyncio.get_running_loop().time()
-        ends, refused = await read_log_ends(connection, reads, self._seconds)
+        ends, refused = await read_log_ends(connection, reads, self.seconds)
         return LogEnds(replica, requested_at, reads, ends), refused
 
 
@@ -295,8 +295,19 @@ class VerifierThread:
         self._reports.submit(call)
 
     def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
-        """The result of RecordVerifier.verify. Errors: UsageError as of `when_read`."""
-        return self._begun(self.records.verify(end_offsets)).result()
+        """The result of RecordVerifier.verify, within END_SECONDS after its own limit. Errors: UsageError as of `when_read`."""
+        seconds = self.records.seconds + END_SECONDS
+        verifying = self._begun(self.records.verify(end_offsets))
+        try:
+            return verifying.result(seconds)
+        except TimeoutError:
+            verifying.cancel()
+            return {
+                (topic, number): NotEnoughRacksAfterAppend(
+                    f"{topic}-{number}: the record could not be verified: no result in {seconds:g} s"
+                )
+                for topic, number in end_offsets
+            }
 
     def _begun(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if not self._thread.is_alive():
@@ -324,11 +335,11 @@ class VerifierThread:
             end_within("the verifier of a guarded producer", self._close, END_SECONDS, unacknowledged=unacknowledged)
 
     def _close(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()  # unlimited: `close` has the limit
         # Before the loop ends: a report may wait for it.
         self._reports.shutdown()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+        self._thread.join()  # unlimited: `close` has the limit
         self._loop.close()
 
     async def _end(self) -> None:

@@ -33,6 +33,10 @@ START_SECONDS: Final = 60.0
 """A start takes a fraction of a second where the machine has nothing else to do."""
 
 
+CALL_SECONDS: Final = 120.0
+"""For one method. All brokers start in a fraction of a second where the machine has nothing else to do."""
+
+
 class EmbeddedCluster(Faults, InspectionMethods):
     """A Kafka cluster in memory, for development and tests.
 
@@ -120,12 +124,22 @@ class EmbeddedCluster(Faults, InspectionMethods):
         self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)
 
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def _run(self, coroutine: Coroutine[Any, Any, T], seconds: float = CALL_SECONDS) -> T:
+        """Errors: TimeoutError."""
         # The loop may not run again yet when `start` returns; what it is given before that runs then.
         if self._loop is None or not self._serving:
             coroutine.close()
             raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return running.result(seconds)
+        except TimeoutError:
+            if running.done():
+                raise
+            running.cancel()
+            raise TimeoutError(
+                f"the cluster's thread had no result in {seconds:g} s; a call from its own thread never gets one"
+            ) from None
 
     @property
     def _running(self) -> Assembly:
@@ -178,7 +192,8 @@ class EmbeddedCluster(Faults, InspectionMethods):
 
     def wait_for_isr(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
         """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
-        self._run(self._running.wait_for(lambda: _in_sync(self._running.image, topic), seconds))
+        waiting = self._running.wait_for(lambda: _in_sync(self._running.image, topic), seconds)
+        self._run(waiting, seconds + CALL_SECONDS)
 
     # Administration, for tests without an admin client.
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rackspan.audit import ClusterPolicies, RackLosses, rack_losses, snapshot_batch
+from rackspan.ends import joined_within
 from rackspan.errors import RackspanError
 from rackspan.pipeline.changes.at_each_snapshot import known_after
 from rackspan.pipeline.delta.table import data_files, read_files
@@ -86,7 +87,7 @@ class NewestLosses:
                 self._work.clear()
                 while not ended.is_set() and self.judge(warehouse):
                     pass
-                self._work.wait()
+                self._work.wait()  # unlimited: a daemon thread
 
         thread = threading.Thread(target=work, name="rackspan-losses", daemon=True)
         thread.start()
@@ -95,7 +96,7 @@ class NewestLosses:
         finally:
             ended.set()
             self._work.set()
-            thread.join()
+            joined_within("the judgement of losses", thread)
 
     def add_stored(self, warehouse: Warehouse) -> None:
         """Take in the clusters that have snapshots in the newest days of a warehouse."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
+from rackspan.ends import end_within
 from rackspan.errors import RackLocatorFailed, UsageError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, refuse_unknown, required
@@ -68,10 +69,6 @@ class TopologyCommand:
             raise self._failed(
                 f"cannot be started: {getattr(error, 'strerror', None) or error}; correct command"
             ) from None
-        with process:
-            return self._output(process)
-
-    def _output(self, process: subprocess.Popen[str]) -> str:
         try:
             out, err = process.communicate(timeout=self._timeout_ms / 1000)
         except BaseException as interruption:
@@ -94,6 +91,11 @@ def _end(process: subprocess.Popen[str]) -> None:
     """Stop the script and every process it started; these may outlive it and hold its output open."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    # Reading its status takes no time, but for a process that waits for a device.
+    end_within(f"process {process.pid} of the rack locator", process.wait)
 
 
 def _host(broker: Broker) -> str:

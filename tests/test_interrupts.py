@@ -1,0 +1,165 @@
+"""The limit after Ctrl-C. The judge of a process that ends is the process; figures are those of a clock of the test."""
+
+import asyncio
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from rackspan import ends, interrupts
+from tests.processes import running
+from tests.waiting import WITHIN_SECONDS
+
+LIMITED = """
+import threading
+from rackspan import interrupts
+from tests.test_interrupts import *
+interrupts.INTERRUPT_SECONDS = 0.3
+interrupts.limit_interrupts(after={after})
+print("begun", flush=True)
+{hangs}
+"""
+
+DROPS_THE_EXCEPTION = "drop_interrupts()"
+IN_A_CALL_OF_C = """
+import ctypes
+lock, mutex = ctypes.CDLL(None).pthread_mutex_lock, ctypes.create_string_buffer(64)
+lock(mutex)
+lock(mutex)
+"""
+IN_A_THREAD_THAT_PYTHON_JOINS = """
+threading.Thread(target=drop_interrupts, name="reader").start()
+try:
+    threading.Event().wait()
+except KeyboardInterrupt:
+    pass
+"""
+
+
+def drop_interrupts() -> None:
+    while True:
+        try:
+            time.sleep(WITHIN_SECONDS)
+        except KeyboardInterrupt:
+            continue
+
+
+def interrupted(hangs: str, *, times: int = 1, after: int = 1) -> tuple[int, str]:
+    """The exit code and the last line of a process that hangs so."""
+    script = LIMITED.format(after=after, hangs=hangs)
+    with running([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        for _ in range(times):
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+        _, printed = process.communicate(timeout=WITHIN_SECONDS)
+    return process.returncode, printed
+
+
+@pytest.mark.parametrize(
+    ("hangs", "named"),
+    [
+        (DROPS_THE_EXCEPTION, "a thread (unknown)"),
+        (IN_A_CALL_OF_C, "a thread (unknown)"),
+        (IN_A_THREAD_THAT_PYTHON_JOINS, "a thread (reader)"),
+        (
+            "from rackspan.text import count_noun\n"
+            "class Noun:\n    def __format__(self, _):\n        drop_interrupts()\n"
+            "count_noun(2, Noun())",
+            "count_noun of rackspan.text, line ",
+        ),
+    ],
+    ids=["code", "C", "thread", "rackspan"],
+)
+def test_a_process_ends_after_ctrl_c_whatever_it_does_and_names_where(hangs: str, named: str) -> None:
+    code, printed = interrupted(hangs)
+    assert code == 130
+    assert printed.startswith(f"rackspan: {named}"), printed
+    assert printed.endswith(" did not end in 0.3 s after Ctrl-C; the process is ended now\n")
+
+
+def test_a_process_that_finishes_its_work_at_the_first_ctrl_c_has_the_limit_from_the_second_on() -> None:
+    assert interrupted(DROPS_THE_EXCEPTION, times=2, after=2)[0] == 130
+
+
+def test_the_figures_fit_into_five_seconds() -> None:
+    assert interrupts.ENDS_SECONDS < interrupts.INTERRUPT_SECONDS
+    assert interrupts.INTERRUPT_SECONDS < 5
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, and the end of the process that it comes to."""
+    now = [1000.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(interrupts, "_ends_until", math.inf)
+    return now
+
+
+def test_after_ctrl_c_the_process_has_its_limit_and_all_ends_together_have_less(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    read, write = os.pipe()
+    os.write(write, bytes([signal.SIGTERM, signal.SIGINT]))
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    assert interrupts.shortened(math.inf) == math.inf
+    interrupts._watch(read, -1, 1)
+    assert clock == [1000.0 + 4.5]
+    assert codes == [130]
+    assert capfd.readouterr().err.partition(" did not")[2] == " end in 4.5 s after Ctrl-C; the process is ended now\n"
+    for number in (read, write):
+        os.close(number)
+    clock[0] = 1000.0
+    limits = []
+    for _ in range(4):
+        limits.append(interrupts.shortened(10.0))
+        clock[0] += limits[-1]
+    assert limits == [2.0, 1.0, 0.5, 0.25]
+    clock[0] = 1000.0 + 60
+    assert interrupts.shortened(10.0) == 0.1
+    assert interrupts.shortened(0.05) == 0.05
+
+
+def test_an_end_that_ctrl_c_finds_under_way_is_shortened_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    released: list[bool] = []
+
+    def end() -> None:
+        monkeypatch.setattr(interrupts, "_ends_until", time.monotonic() + 0.2)
+        while not released:
+            time.sleep(0.01)
+
+    assert not ends.end_within("a stream", end, math.inf, say=lines.append)
+    released.append(True)
+    assert len(lines) == 1
+    assert lines[0].startswith("a stream did not end in 0.")
+
+
+def test_signals_reach_the_event_loop_and_a_limit_that_was_lifted_has_no_effect() -> None:
+    async def scenario() -> None:
+        loop, came = asyncio.get_running_loop(), asyncio.Event()
+        loop.add_signal_handler(signal.SIGINT, came.set)
+        for limited in (True, False):
+            lift = interrupts.limit_interrupts(after=2)
+            if not limited:
+                lift()
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.wait_for(came.wait(), WITHIN_SECONDS)
+            came.clear()
+            if limited:
+                lift()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    asyncio.run(scenario())
+    assert interrupts.shortened(10.0) == 10.0
