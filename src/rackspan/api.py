@@ -17,7 +17,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -596,19 +596,19 @@ def carry_out_restart(
     patience_seconds: float = 300.0,
     every_seconds: float = 1.0,
     stopping: Callable[[], bool] = lambda: False,
-) -> Iterator[RestartUpdate]:
+) -> Generator[RestartUpdate, None, None]:
     """Restart each batch by a command of the shell, in which {brokers} stands for ids: 1,4; the rest as `watch_restart`.
 
-    After each batch its preferred leaders are elected. `stopping`: whether to end as soon as no command runs. Errors: also
-    UsageError for a command without {brokers} and a plan that names no cluster, RestartStopped if the command fails.
+    After each batch its preferred leaders are elected. `stopping`: whether to end as soon as no command runs. Ctrl-C, and the
+    generator's `close`, stop the command first. Errors: also UsageError for a command without {brokers} and a plan that names no cluster, RestartStopped if the command fails.
     """
     from rackspan import apply
 
     if batches.cluster_id is None:
         raise UsageError("the plan names no cluster; make it again from the running cluster")
     with apply.LiveCluster(_settings(cluster)) as live:
-        executor = apply.RestartCommand(command, live.elect_leaders)
-        with apply.RestartJournal(journal) as opened:
+        command_of_batches = apply.RestartCommand(command, live.elect_leaders)
+        with apply.RestartJournal(journal) as opened, command_of_batches as executor:
             pace = apply.Pace(patience_seconds, every_seconds)
             read = _whole_or_light(source, afterwards)
             yield from apply.restart(opened, batches, read, policy, executor, pace, stopping)

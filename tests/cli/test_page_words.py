@@ -1,6 +1,8 @@
 """The words of pages and tables that only some clusters show: verdicts, remedies of many topics, columns, styles."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from rackspan.cli.restart import watch
 from rackspan.cli.traffic import advise, clients, flows
 from rackspan.plan import ConfigKey
 from rackspan.plan.execution.throttle import Holder
+from tests.cli.conftest import Ran
 from tests.cli.test_long_pages import clients_of, drawn, harmed, member, of_hardened, of_verdicts
 
 
@@ -328,6 +331,12 @@ def test_a_wait_is_written_again_where_it_is_another_one_or_has_lasted() -> None
     assert due == [True, False, True, False, True]
 
 
-def test_a_plan_without_a_batch_leaves_nothing_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert watch._ended(None) is False
-    assert capsys.readouterr().err == "the plan has no batch: nothing to restart\n"
+@pytest.mark.parametrize("more", [(), ("--exec", "true {brokers}", "--apply")])
+def test_a_plan_without_a_batch_leaves_nothing_and_says_so(
+    cli: Callable[..., Ran], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    names = ("cluster_id", "as_of", "accept")
+    plan = {**dict.fromkeys(names), "margin": 0, "block_on": [], "batches": []}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    ran = cli("restart", "watch", "--bootstrap-server", "127.0.0.1:1", "--plan", tmp_path / "plan.json", *more)
+    assert (ran.code, ran.err.splitlines()[-1]) == (0, "the plan has no batch: nothing to restart")

@@ -21,7 +21,7 @@ from tests.cli.conftest import Ran
 from tests.cli.restarted_brokers import command_that_calls
 from tests.cli.test_terminal import in_terminal
 from tests.depth import at_depth
-from tests.processes import running
+from tests.processes import gone_within, running
 from tests.waiting import WITHIN_SECONDS, eventually
 
 pytestmark = pytest.mark.slow
@@ -190,7 +190,7 @@ def test_a_run_with_a_command_that_is_killed_leaves_the_command_and_resumes(
     assert [batch for batch in BATCHES if batch not in restarter.restarts] == []
 
 
-def test_the_first_ctrl_c_lets_the_command_end(cluster: EmbeddedCluster, plan: Path) -> None:
+def test_the_first_sigterm_lets_the_command_end(cluster: EmbeddedCluster, plan: Path) -> None:
     restarter = Restarter(cluster, plan)
     with (
         command_that_calls(restarter.restart, plan.parent) as command,
@@ -198,12 +198,34 @@ def test_the_first_ctrl_c_lets_the_command_end(cluster: EmbeddedCluster, plan: P
     ):
         while not restarter.restarts:
             time.sleep(0.05)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(signal.SIGTERM)
         _, noted = run.communicate(timeout=WITHIN_SECONDS)
         assert not (plan.parent / "request").exists()
     assert run.returncode == 2, noted
     assert "ended; run the same command again to resume" in noted
     assert restarter.restarts == BATCHES[:1]
+
+
+@pytest.mark.parametrize(
+    ("ignores", "consequence"),
+    [("", ""), ("trap '' INT; ", "did not end in {} s after SIGINT and is killed")],
+    ids=["heeds", "ignores"],
+)
+def test_ctrl_c_stops_the_command_and_kills_one_that_ignores_it(
+    cluster: EmbeddedCluster, plan: Path, ignores: str, consequence: str
+) -> None:
+    command = f"{ignores}echo $$ {{brokers}} > begun; mv begun ran; while :; do sleep 0.1; done"
+    with running(words(cluster, plan, "--exec", command, "--apply"), stderr=subprocess.PIPE, cwd=plan.parent) as run:
+        eventually((plan.parent / "ran").exists, "the command runs")
+        run.send_signal(signal.SIGINT)
+        _, noted = run.communicate(timeout=WITHIN_SECONDS)
+    pid = int((plan.parent / "ran").read_text().split()[0])
+    assert gone_within(WITHIN_SECONDS, pid)
+    assert run.returncode == 2, noted
+    lines = noted.splitlines()
+    assert lines[-1] == "ended; run the same command again to resume"
+    told = [line for line in lines if "--exec" in line]
+    assert told == ([f"the command of --exec (process {pid}) " + consequence.format(2)] if consequence else [])
 
 
 def test_without_apply_the_command_is_only_shown(cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path) -> None:

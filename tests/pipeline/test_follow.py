@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 from pyspark.sql import SparkSession
 
+from rackspan import interrupts
 from rackspan.audit import ClusterPolicies, RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
 from rackspan.model import ClusterSnapshot
@@ -35,6 +37,7 @@ from tests.depth import at_depth
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.hours.prices import PRICES
+from tests.waiting import WITHIN_SECONDS
 
 SNAPSHOTS = [small(cluster, NOON + timedelta(hours=9 * n), 1 + n % 3) for n in range(4) for cluster in ("a", "b")]
 
@@ -306,6 +309,36 @@ def test_the_stream_is_stopped_after_the_batch_at_work(
     follow(warehouse, RackPolicy(), slow, stop)
     assert [one.report.snapshots for one in ended] == [1]
     assert ended_at_stop == [1]
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_a_batch_behind_that_does_not_end_and_names_it(
+    streams: list[Callable[[module._Batches], Stream]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    begun, released = threading.Event(), threading.Event()
+
+    def interrupted(_seconds: float) -> None:
+        """In place of the main thread's pause: Ctrl-C comes while the batch is at work."""
+        assert begun.wait(WITHIN_SECONDS)
+        monkeypatch.setattr(interrupts, "_ends_until", time.monotonic())
+        raise KeyboardInterrupt
+
+    def never(_batch: FollowedBatch) -> None:
+        begun.set()
+        assert released.wait(WITHIN_SECONDS)
+
+    streams.append(lambda made: Stream(lambda: judge(made, ids, 0)))
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=interrupted, monotonic=time.monotonic))
+    with pytest.raises(KeyboardInterrupt):
+        follow(warehouse, RackPolicy(), never, threading.Event())
+    released.set()
+    named = [line.partition(" did not end in ")[0] for line in caplog.messages]
+    assert named == ["the batch at work", "the stream"]
 
 
 @pytest.mark.slow

@@ -3,12 +3,16 @@
 Nothing is kept in memory that a later run needs: it resumes from the journal and the cluster.
 """
 
+import logging
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from types import TracebackType
+from typing import Final, Protocol, Self
 
 from rackspan.apply.executor import Pace
 from rackspan.apply.journal import RestartJournal
@@ -20,6 +24,7 @@ from rackspan.errors import (
     RackspanError,
     RestartStopped,
 )
+from rackspan.interrupts import shortened
 from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.restart.execution.decision import (
     AwaitBrokers,
@@ -42,10 +47,15 @@ from rackspan.restart.execution.events import (
 )
 from rackspan.restart.execution.plan_file import RestartBatches, command_for
 
+log = logging.getLogger(__name__)
+
 _GATED: Final = 'read -r start && exec /bin/sh -c "$0" </dev/null'
 """Runs the command once a line arrives: by then its process id is in the journal, whenever this process is killed."""
 
 _STDERR: Final = 2
+
+STOP_SECONDS: Final = 2.0
+"""For a command that was told to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +86,21 @@ class RestartExecutor(Protocol):
 class RestartCommand:
     """Restarts brokers by a command of the shell, in which {brokers} stands for their ids: 1,4.
 
-    Its output goes to standard error. It is in a process group of its own: Ctrl-C ends only this process.
+    Its output goes to standard error. It is in a process group of its own: a signal that ends this process alone lets it end by itself.
+    Ctrl-C within the block stops it, as does a caller that reads no more updates.
     """
 
     def __init__(self, template: str, elect: Callable[[tuple[TopicPartition, ...]], None]) -> None:
         command_for(template, ())  # Refused now, not when the first batch may stop.
         self._template, self.elect_leaders = template, elect
         self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is not None and kind in (KeyboardInterrupt, GeneratorExit):
+            _stop(self._process)
 
     def prepare(self, brokers: tuple[int, ...]) -> int:
         self._process = subprocess.Popen(
@@ -103,6 +121,23 @@ class RestartCommand:
             status = self._process.poll()
             return CommandStatus(running=status is None, exit_status=status)
         return CommandStatus(running=pid is not None and _exists(pid, started))
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> None:
+    """Send SIGINT to the process group, as a terminal would, and SIGKILL if its leader does not end."""
+    for number, consequence in ((signal.SIGINT, "and is killed"), (signal.SIGKILL, "and is left behind")):
+        if process.poll() is not None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        seconds = shortened(STOP_SECONDS)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            log.warning(
+                "the command of --exec (process %d) did not end in %.3g s after %s %s",
+                *(process.pid, seconds, number.name, consequence),
+            )
 
 
 def _exists(pid: int, started: int | None) -> bool:

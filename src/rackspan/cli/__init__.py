@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
+from rackspan import interrupts
 from rackspan.cli import output
 from rackspan.cli.commands import LazyCommands, RootGroup, reads_settings
 from rackspan.cli.exit_codes import ExitCode
@@ -83,6 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tree = command_tree()
         found = _settings(tree, words, file)
         result = tree.main([*before, *words], prog_name="rackspan", standalone_mode=False, **found)
+        if result == ExitCode.INTERRUPTED:
+            # Typer returns this code for KeyboardInterrupt, and says nothing.
+            output.note("interrupted")
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
     except SystemExit as ended:
@@ -141,7 +145,8 @@ def report(error: BaseException, *, debug: bool = False) -> int:
 
 def run() -> None:
     output.open_standard_streams()
-    sys.exit(main())
+    interrupts.limit_interrupts()
+    interrupts.exit_process(main())
 
 
 def command_tree() -> Any:

@@ -109,7 +109,7 @@ def up(
         if metrics is not None:
             started["metrics"] = metrics
         _show(started, output_format)
-        threading.Event().wait()
+        threading.Event().wait()  # unlimited: Ctrl-C ends it
 
 
 def _racks(text: str, brokers: int) -> list[str]:

@@ -28,21 +28,20 @@ def ended_by_signals() -> Iterator[None]:
 
 @contextmanager
 def stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets, for a command that finishes what it is at. The second one ends it at once."""
+    """An event that the first SIGTERM sets, for a command that finishes what it is at; the second one ends the process.
+
+    Ctrl-C ends the block by KeyboardInterrupt, which does not leave it.
+    """
     stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def end(*_: object) -> None:
+    def finish(*_: object) -> None:
         stop.set()
-        restore()
+        signal.signal(signal.SIGTERM, before)
 
-    for number in before:
-        signal.signal(number, end)
+    before = signal.signal(signal.SIGTERM, finish)
     try:
         yield stop
+    except KeyboardInterrupt:
+        stop.set()
     finally:
-        restore()
+        signal.signal(signal.SIGTERM, before)

@@ -7,6 +7,7 @@ one. A batch that Spark repeats after a kill therefore finds nothing to do. Sour
 tests/pipeline/test_follow.py.
 """
 
+import math
 import os
 import threading
 import time
@@ -124,7 +125,8 @@ def follow(
 ) -> None:
     """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
 
-    `prices` make the table `bill`. `losses` are judged meanwhile, of the snapshots that the caller adds. A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
+    `prices` make the table `bill`. `losses` are judged meanwhile, of the snapshots that the caller adds. A batch at work is finished before this returns,
+    but for what Ctrl-C leaves no time for (interrupts.py). `on_batch` is called from another thread. Errors: InvalidWarehouse;
     WarehouseBusy where another process follows the same warehouse; MissingRequirement; UsageError where a policy refuses a cluster or Spark does not come up.
     """
     from rackspan.pipeline.spark import session
@@ -153,7 +155,7 @@ def follow(
                     break
                 query = _started(spark, warehouse, batches, trigger)
         finally:
-            batches.finish()
+            end_within("the batch at work", batches.finish, math.inf)
             end_within("the stream", query.stop, session.STOP_SECONDS)
         _raise_failure(warehouse, batches, query)
 

@@ -355,6 +355,8 @@ def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | 
         model.add(cells[broker][batch] == 1)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
+    # CP-SAT would take Ctrl-C as a time limit, and the command go on.
+    solver.parameters.catch_sigint_signal = False
     seconds_left = _SECONDS
     while seconds_left > 0:
         solver.parameters.max_deterministic_time = seconds_left

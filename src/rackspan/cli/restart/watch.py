@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -70,6 +70,10 @@ def watch(
             to_act_on=_show(report, api.restart_step(read.snapshot, batches, path, policy), command)
         )
     pace = {"patience_seconds": patience, "every_seconds": every}
+    if not batches.batches:
+        output.note("the plan has no batch: nothing to restart")
+        raise exit_codes.finish()
+    last = None
     if command is None:
         last = report.follow(api.watch_restart(source, batches, path, policy, afterwards=light, **pace), drawn=True)
     else:
@@ -78,16 +82,14 @@ def watch(
             updates = api.carry_out_restart(
                 cluster, source, batches, path, command, policy, afterwards=light, stopping=ending, **pace
             )
-            last = report.follow(updates, drawn=False)
-    raise exit_codes.finish(to_act_on=_ended(last))
+            with closing(updates):
+                last = report.follow(updates, drawn=False)
+    raise exit_codes.finish(to_act_on=_is_left(last))
 
 
-def _ended(last: "RestartUpdate | None") -> bool:
-    """Say how a run ended; returns whether anything is left of it."""
-    if last is None:
-        output.note("the plan has no batch: nothing to restart")
-        return False
-    if isinstance(last.effect, RestartFinished):
+def _is_left(last: "RestartUpdate | None") -> bool:
+    """Whether a run that ended is to be resumed, which is then said."""
+    if last is not None and isinstance(last.effect, RestartFinished):
         return False
     output.note("ended; run the same command again to resume")
     return True

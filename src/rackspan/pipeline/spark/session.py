@@ -8,7 +8,9 @@ Delta Lake's jars and extension are added to those that spark-defaults.conf name
 
 import os
 import re
+import signal
 import sys
+import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -217,7 +219,7 @@ def _started(master: str | None, delta: bool, light: bool) -> "SparkSession":
         # The JVM of a session that was stopped, ours or the user's, goes on, with the jars it began with.
         if jars and SparkContext._gateway is not None:
             add_jars(SparkContext._gateway.jvm, jars)
-        with _environment(_launch_variables(settings, java)):
+        with _environment(_launch_variables(settings, java)), _own_ctrl_c():
             session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         raise UsageError(
@@ -260,6 +262,17 @@ def _launch_variables(settings: Mapping[str, str], java: Java | None) -> dict[st
         # Without it workers start with the python3 of the PATH, which has neither rackspan nor NumPy.
         variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     return variables
+
+
+@contextmanager
+def _own_ctrl_c() -> Iterator[None]:
+    """Keep the handler of Ctrl-C: Spark's own cancels the jobs first, and waits for the JVM to do so."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
