@@ -25,10 +25,11 @@ from typing import Any, cast
 from uuid import uuid4
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from rackspan.__main__ import gateway_options
 from rackspan.cluster import EmbeddedCluster
+from rackspan.ends import closing
 from rackspan.errors import UsageError
 from rackspan.gateway import process
 from rackspan.gateway.config import GatewayConfig, read_config
@@ -198,6 +199,35 @@ def test_a_gateway_that_ends_while_a_worker_is_started_again_ends_with_0(
         assert gateway.process.wait(WITHIN_SECONDS) == 0
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_gateway_that_waits_for_responses_ends_at_the_second_ctrl_c(
+    cluster: EmbeddedCluster, tmp_path: Path, count: int
+) -> None:
+    """A broker holds back the response to a fetch for longer than this test takes."""
+    topic, lines = new_topic(cluster.bootstrap_servers), f"shutdown.timeout.seconds = 10000\n{broker_ports()}"
+    fetching = {"fetch.wait.max.ms": 300_000, "socket.timeout.ms": 300_000, "fetch.message.max.bytes": 1000}
+    with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=count) as gateway:
+        servers = {"bootstrap.servers": gateway.bootstrap_servers, "group.id": "g", "log_level": 0}
+        with closing(Consumer({**servers, **fetching})) as consumer:
+            consumer.assign([TopicPartition(topic, 0, 0)])
+            consumer.poll(2)
+            gateway.process.send_signal(signal.SIGINT)
+            eventually(lambda: all(refuses(gateway.address(broker)) for broker in (1, 2, 3)), "it accepts nothing more")
+            assert gateway.process.poll() is None
+            gateway.process.send_signal(signal.SIGINT)
+            assert gateway.process.wait(WITHIN_SECONDS) == 0
+    # Of two workers one has no client, and has ended.
+    assert gateway.log.read_text().count("a second Ctrl-C: connections are cut off") == 1
+
+
+def refuses(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address, WITHIN_SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 @pytest.mark.parametrize(
     ("line", "options"),
     [
@@ -342,6 +372,55 @@ def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_
     assert cut_off == (["2 connections were cut off after 7 s"] if left else [])
 
 
+def test_a_second_ctrl_c_ends_the_drain_and_one_during_the_start_ends_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('bootstrap.servers = "127.0.0.1:1"\n')
+    served, interrupts = Served(read_config(file), 0), 0
+
+    def interrupt() -> None:
+        nonlocal interrupts
+        interrupts += 1
+        os.kill(os.getpid(), signal.SIGINT)
+
+    async def drains_for_ever(_seconds: float) -> int:
+        interrupt()
+        return await asyncio.get_running_loop().create_future()
+
+    async def opens_for_ever(_config: GatewayConfig, *, shared: bool) -> Served:
+        assert not shared
+        interrupt()
+        return await asyncio.get_running_loop().create_future()
+
+    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+        assert not shared
+        return served
+
+    def serve() -> None:
+        async def scenario() -> None:
+            async with asyncio.timeout(WITHIN_SECONDS):
+                await process._serve(file, served.config, lambda _: interrupt(), shared=False)
+
+        asyncio.run(scenario())
+
+    served.drain = drains_for_ever  # type: ignore[method-assign]
+    try:
+        monkeypatch.setattr(process, "limit_interrupts", lambda **_: lambda: None)
+        monkeypatch.setattr(process, "open_gateway", opened)
+        serve()
+        assert (interrupts, served.done, caplog.messages) == (
+            2,
+            ["close"],
+            ["a second Ctrl-C: connections are cut off"],
+        )
+        monkeypatch.setattr(process, "open_gateway", opens_for_ever)
+        serve()
+        assert interrupts == 3
+    finally:
+        gc.unfreeze()
+
+
 def test_what_the_start_left_over_is_collected_before_the_rest_is_exempt_from_collections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -447,8 +526,10 @@ def test_signals_are_passed_on_to_the_workers_that_run_and_every_one_but_a_reloa
         started.pass_on(number, None)
         ending.append(started.ending)
     assert ending == [False, True, True]
+    with pytest.raises(KeyboardInterrupt):
+        started.pass_on(signal.SIGINT, None)
     started.kill()
-    assert running.done == [signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, "kill", "wait"]
+    assert running.done == [signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, "kill", "wait"]
     assert over.done == []
 
 
@@ -458,8 +539,8 @@ def test_a_worker_starts_with_its_number_and_with_its_signals_blocked_and_none_a
     def masked() -> set[int]:
         return {*signal.pthread_sigmask(signal.SIG_BLOCK, ())} & {*process._SIGNALS}
 
-    def popen(command: list[str], *, env: dict[str, str], stdout: int, text: bool) -> Polled:
-        assert (stdout, text) == (subprocess.PIPE, True)
+    def popen(command: list[str], *, env: dict[str, str], stdout: int, text: bool, process_group: int) -> Polled:
+        assert (stdout, text, process_group) == (subprocess.PIPE, True, 0)
         made.append((command, env["RACKSPAN_GATEWAY_WORKER"], env["PATH"], masked()))
         return child
 

@@ -1,7 +1,7 @@
 """The gateway as a process: signals, workers that share the listeners, reload and an orderly end.
 
-SIGTERM and SIGINT drain: nothing more is accepted, every request that was received gets its response. SIGHUP reads the config
-file again; connections live on. With several workers the first process only starts and watches the others.
+SIGTERM and SIGINT drain: nothing more is accepted, every request that was received gets its response. A second SIGINT ends that at
+once. SIGHUP reads the config file again; connections live on. With several workers the first process only starts and watches the others.
 """
 
 import asyncio
@@ -16,23 +16,29 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rackspan.daemon_threads import run
 from rackspan.errors import RackspanError, UsageError
 from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import GatewayConfig, read_config
+from rackspan.interrupts import limit_interrupts
 
 if TYPE_CHECKING:
     from rackspan.prometheus_metrics.server import MetricsEndpoint
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _RESTART_SECONDS: Final = 1.0
 """A worker that ends by itself is started again, at most so often."""
 
 _KILL_SECONDS: Final = 5.0
 """A worker that has not ended so long after its time to drain is killed."""
+
+_AT_ONCE_SECONDS: Final = 2.0
+"""For workers to end after a second Ctrl-C, and for those that were killed."""
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -76,14 +82,46 @@ def _log_as(log_format: str) -> None:
 
 async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool) -> None:
     loop = asyncio.get_running_loop()
-    ended, changed = asyncio.Event(), asyncio.Event()
-    for number, event in ((signal.SIGTERM, ended), (signal.SIGINT, ended), (signal.SIGHUP, changed)):
-        loop.add_signal_handler(number, event.set)
+    ended, at_once, changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def interrupt() -> None:
+        (at_once if ended.is_set() else ended).set()
+
+    for number, handler in ((signal.SIGTERM, ended.set), (signal.SIGINT, interrupt), (signal.SIGHUP, changed.set)):
+        loop.add_signal_handler(number, handler)
+    lift = limit_interrupts(after=2)
     # A worker starts with these blocked.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    gateway = await open_gateway(config, shared=shared)
+    try:
+        opening = loop.create_task(open_gateway(config, shared=shared))
+        if await _until(opening, ended):
+            await _serve_opened(await opening, path, ready, ended, at_once, changed)
+    finally:
+        lift()
+
+
+async def _until(work: "asyncio.Task[T]", event: asyncio.Event) -> bool:
+    """Whether the work ended before the event. Otherwise it is cancelled."""
+    waiting = asyncio.ensure_future(event.wait())
+    await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    if not work.done():
+        work.cancel()
+        return False
+    return True
+
+
+async def _serve_opened(
+    gateway: Gateway,
+    path: Path,
+    ready: Callable[[str], None],
+    ended: asyncio.Event,
+    at_once: asyncio.Event,
+    changed: asyncio.Event,
+) -> None:
+    loop = asyncio.get_running_loop()
     reloading = loop.create_task(_reload(gateway, path, changed))
-    endpoint = None
+    endpoint, config = None, gateway.config
     try:
         if config.http is not None:
             endpoint = _http_endpoint(gateway, config.http, int(os.environ.get("RACKSPAN_GATEWAY_WORKER", "0")))
@@ -94,8 +132,10 @@ async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None]
         gc.freeze()
         ready(gateway.bootstrap_servers)
         await ended.wait()
-        cut = await gateway.drain(gateway.config.shutdown_seconds)
-        if cut:
+        draining = loop.create_task(gateway.drain(gateway.config.shutdown_seconds))
+        if not await _until(draining, at_once):
+            log.warning("a second Ctrl-C: connections are cut off")
+        elif cut := await draining:
             log.warning("%d connections were cut off after %d s", cut, gateway.config.shutdown_seconds)
     finally:
         reloading.cancel()
@@ -147,16 +187,23 @@ class _Workers:
         signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             if not self.ending:
-                started = subprocess.Popen(self._command, env=environment, stdout=subprocess.PIPE, text=True)
+                # In a process group of its own: the terminal's Ctrl-C reaches it once, from here.
+                started = subprocess.Popen(
+                    self._command, env=environment, stdout=subprocess.PIPE, text=True, process_group=0
+                )
                 self.processes[index] = started
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
 
     def pass_on(self, number: int, _frame: object) -> None:
+        """Errors: KeyboardInterrupt at the second Ctrl-C."""
+        at_once = self.ending and number == signal.SIGINT
         self.ending = self.ending or number != signal.SIGHUP
         for process in self.processes.values():
             if process.poll() is None:
                 process.send_signal(number)
+        if at_once:
+            raise KeyboardInterrupt
 
     def restart_ended(self) -> None:
         for index, process in tuple(self.processes.items()):
@@ -169,7 +216,7 @@ class _Workers:
         running = {index: process for index, process in self.processes.items() if process.poll() is None}
         for process in running.values():
             process.kill()
-        _wait(running, _KILL_SECONDS, "although it was killed, and is left behind")
+        _wait(running, _AT_ONCE_SECONDS, "although it was killed, and is left behind")
 
 
 def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[str], None]) -> None:
@@ -178,11 +225,18 @@ def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[s
     try:
         for index in range(count):
             workers.start(index)
-        _await_start(workers.processes.values(), ready)
+        try:
+            _await_start(workers.processes.values(), ready)
+        except UsageError:
+            # One that is ended while it starts serves nobody either.
+            if not workers.ending:
+                raise
         while not workers.ending:
             time.sleep(0.2)
             workers.restart_ended()
         _wait(workers.processes, config.shutdown_seconds + _KILL_SECONDS)
+    except KeyboardInterrupt:
+        _wait(workers.processes, _AT_ONCE_SECONDS)
     finally:
         workers.kill()
         for number, handler in before.items():
