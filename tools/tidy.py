@@ -181,6 +181,38 @@ def short_limits(name: str, text: str) -> Iterator[str]:
                 yield f"line {limit.lineno}: {seconds!r} s: WITHIN_SECONDS of tests/waiting.py, or `# short: ` and why"
 
 
+UNLIMITED = (".join", ".wait", ".result", ".acquire", ".communicate")
+"""Methods without arguments that wait for a thread, a process or a future, for ever if that never ends."""
+
+
+def unlimited_waits(name: str, text: str) -> Iterator[str]:
+    """Waits without a limit in `src`, the examples and Python on pages. Coroutines, and results of tasks that are done, have none."""
+    lines = text.splitlines()
+    if name.startswith(("src/", "examples/")) and name.endswith(".py"):
+        trees = [(0, _tree(text))]
+    elif name.startswith("docs/") and name.endswith(".md"):
+        snippets = re.finditer(r"(?ms)^```python[^\n]*\n(.*?)^```", text)
+        trees = [(text[: found.start(1)].count("\n"), ast.parse(found[1].replace("…", "..."))) for found in snippets]
+    else:
+        return
+    for before, tree in trees:
+        for line, called in _unlimited(tree):
+            if "# unlimited: " not in lines[before + line - 1]:
+                yield f"line {before + line}: {called}() has no limit: rackspan.ends, or `# unlimited: ` and why"
+
+
+def _unlimited(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    awaited = {id(part.value) for part in ast.walk(tree) if isinstance(part, ast.Await)}
+    # A coroutine that something else awaits: wait_for(event.wait(), seconds).
+    awaited |= {id(argument) for part in ast.walk(tree) if isinstance(part, ast.Call) for argument in part.args}
+    for part in ast.walk(tree):
+        match part:
+            case ast.Call(func=ast.Attribute(attr=attr, value=of), args=[], keywords=[]) if id(part) not in awaited:
+                # The result of a name is that of a task which is done.
+                if f".{attr}" in UNLIMITED and (attr != "result" or isinstance(of, ast.Call)):
+                    yield part.lineno, f".{attr}"
+
+
 def _limits(call: ast.AST) -> Iterator[ast.expr]:
     """The limits of a call that waits, and of a loop until a time."""
     match call:
@@ -286,6 +318,7 @@ RULES: tuple[Rule, ...] = (
     headless_docstrings,
     without_unit,
     short_limits,
+    unlimited_waits,
 )
 
 
