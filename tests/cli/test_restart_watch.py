@@ -224,8 +224,8 @@ def test_ctrl_c_stops_the_command_and_kills_one_that_ignores_it(
     assert run.returncode == 2, noted
     lines = noted.splitlines()
     assert lines[-1] == "ended; run the same command again to resume"
-    told = [line for line in lines if "--exec" in line]
-    assert told == ([f"the command of --exec (process {pid}) " + consequence.format(2)] if consequence else [])
+    named = [line for line in lines if "--exec" in line]
+    assert named == ([f"the command of --exec (process {pid}) " + consequence.format(2)] if consequence else [])
 
 
 def test_without_apply_the_command_is_only_shown(cli: Callable[..., Ran], cluster: EmbeddedCluster, plan: Path) -> None:

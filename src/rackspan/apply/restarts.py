@@ -55,7 +55,7 @@ _GATED: Final = 'read -r start && exec /bin/sh -c "$0" </dev/null'
 _STDERR: Final = 2
 
 STOP_SECONDS: Final = 2.0
-"""For a command that was told to stop."""
+"""For a command to end after a signal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def watch(
 
 
 def _is_left(last: "RestartUpdate | None") -> bool:
-    """Whether a run that ended is to be resumed, which is then said."""
+    """Whether a run that ended is to be resumed; prints that."""
     if last is not None and isinstance(last.effect, RestartFinished):
         return False
     output.note("ended; run the same command again to resume")
