@@ -249,6 +249,7 @@ def _is_imported(distribution: str, source: str) -> bool:
 
 FLAT_FILES_MAX = 12
 UNIFORM_SERIES: dict[str, str] = {
+    "src/rackspan": "single modules that every package may import",
     "src/rackspan/cluster/handlers": "one file a request",
     "src/rackspan/wire/messages": "one file a subject, generated",
 }
