@@ -336,7 +336,7 @@ def test_a_plan_without_a_batch_leaves_nothing_and_says_so(
     cli: Callable[..., Ran], tmp_path: Path, more: tuple[str, ...]
 ) -> None:
     names = ("cluster_id", "as_of", "accept")
-    plan = {**dict.fromkeys(names), "margin": 0, "block_on": [], "batches": []}
+    plan: dict[str, Any] = {**dict.fromkeys(names), "margin": 0, "block_on": [], "batches": []}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     ran = cli("restart", "watch", "--bootstrap-server", "127.0.0.1:1", "--plan", tmp_path / "plan.json", *more)
     assert (ran.code, ran.err.splitlines()[-1]) == (0, "the plan has no batch: nothing to restart")

@@ -384,14 +384,17 @@ def test_a_second_ctrl_c_ends_the_drain_and_one_during_the_start_ends_the_start(
         interrupts += 1
         os.kill(os.getpid(), signal.SIGINT)
 
-    async def drains_for_ever(_seconds: float) -> int:
+    async def drains_for_ever(seconds: float) -> int:
+        assert seconds
         interrupt()
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
+        return 0
 
     async def opens_for_ever(_config: GatewayConfig, *, shared: bool) -> Served:
         assert not shared
         interrupt()
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.get_running_loop().create_future()
+        return served
 
     async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
         assert not shared
