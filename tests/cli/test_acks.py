@@ -158,12 +158,12 @@ def test_a_value_that_stops_what_continues_now_is_not_set_and_its_remedy_leads_t
         apply = ("acks", "harden", *live, "--min-insync-racks", "2", "--topic", "orders", "--apply", "-o", "json")
         code, out, err = run(capsys, *apply)
         document = json.loads(out)
-        command = "rackspan reassign plan --topic orders --replication-factor 3"
+        command = f"rackspan reassign plan {' '.join(live)} --min-insync-racks 2 --topic orders --replication-factor 3"
         assert (code, document["applied"], document["commands"]) == (1, [], [])
         (refused,) = [line for line in err.splitlines() if "not set" in line]
         assert "stop acks=all after a loss on 3 of 3 partitions" in refused
         assert command in refused
-        assert run(capsys, *command.split()[1:], *live, "--out", "plan.json")[0] == 2
+        assert run(capsys, *command.split()[1:], "--out", "plan.json")[0] == 2
         assert run(capsys, "reassign", "apply", *live, "--plan", "plan.json", "--apply")[0] == 0
         code, out, _ = run(capsys, *apply)
         assert (code, json.loads(out)["applied"]) == (0, [{"topic": "orders", "min.insync.replicas": 2}])

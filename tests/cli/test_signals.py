@@ -219,7 +219,8 @@ def test_every_command_ends_after_ctrl_c_even_if_it_drops_it(command: str, tmp_p
             process.send_signal(signal.SIGINT)
         before = list(takewhile(lambda line: line != "stuck\n", process.stderr))
         process.send_signal(signal.SIGINT)
-        _, printed = process.communicate(timeout=WITHIN_SECONDS)
-    assert process.returncode == 130, (before, printed)
-    assert printed.startswith("rackspan: "), (before, printed)
-    assert printed.endswith(" did not end in 0.3 s after Ctrl-C; the process is ended now\n")
+        _, after = process.communicate(timeout=WITHIN_SECONDS)
+    printed = [*before, *after.splitlines(keepends=True)]
+    assert process.returncode == 130, printed
+    assert printed[-1].startswith("rackspan: "), printed
+    assert printed[-1].endswith(" did not end in 0.3 s after Ctrl-C; the process is ended now\n")

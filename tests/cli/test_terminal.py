@@ -242,7 +242,7 @@ def test_a_real_terminal_shows_the_same(tmp_path: Path, columns: int) -> None:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert plain != shown, "no colour"
     assert TOPIC in plain
-    assert f"rackspan reassign plan --topic {TOPIC}" in plain
+    assert f"rackspan reassign plan --snapshot moment.json --topic {TOPIC}" in plain
     long = [
         line
         for line in plain.splitlines()
