@@ -13,6 +13,7 @@ from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Entry, Scope
 from rackspan.gateway.metrics import READY_SECONDS, _readiness, families, http_endpoint, not_ready
 from tests.gateway.running import RunningGateway, running
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -51,8 +52,11 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
     produce.sampler.samples, produce.sampler.failures = 15, 14
     made.guarding.guard.late_records = 16
     made.policies.unreadable_keys = 17
+    made.policies.lowered = 18
     unreadable = Scope.TOPIC, "unread"
     made.policies.entries[unreadable] = Entry(1, readable=False)
+    # Read when the gateway starts.
+    eventually(lambda: made.backend.unenforced.count is not None, "the brokers' configs are read")
     try:
         found = values(placing)
     finally:
@@ -83,6 +87,8 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
         "rackspan_gateway_late_records_total": 16,
         "rackspan_gateway_late_records_seconds": 0,
         "rackspan_gateway_unreadable_records": 18,
+        "rackspan_gateway_lowered_values_total": 18,
+        "rackspan_gateway_unenforced_values": 0,
         "rackspan_gateway_guarded_topics": 0,
         "rackspan_gateway_override_min_insync_racks": 0,
         # A value was lost.
@@ -117,6 +123,10 @@ def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing:
     made.draining = True
     assert page() == (503, "ending\n")
     made.draining = False
+    made.backend.unenforced._sources[2] = frozenset({2})
+    (unenforced,) = made.backend.unenforced.warnings()
+    assert page() == (200, f"ready\nwarning: {unenforced}\n")
+    made.backend.unenforced._sources.clear()
     late = SimpleNamespace(seconds=3, __str__=lambda _: "late")
     made.guarding.guard.disagreement = lambda _: late
     assert page() == (200, f"ready\nwarning: {late}\n")

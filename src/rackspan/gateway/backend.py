@@ -15,6 +15,7 @@ from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.value_warnings import values_warnings
+from rackspan.gateway.upstream.broker_configs import UnenforcedValues
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.quorum import MetadataQuorum
@@ -42,6 +43,8 @@ class Backend:
         self.tls = ClientTls(config, properties)
         self.cluster = UpstreamCluster(config.bootstrap_servers, self.login, Random(), _locator(config))
         self.policies = Policies(config.policies)
+        self.unenforced = UnenforcedValues(self.cluster)
+        """Read by a gateway with a guard, and by `check`."""
         self.release_warnings: tuple[str, ...] = ()
         """About a release of Kafka that is newer than those tested, once `connect` has ended."""
         self.placer = _placer(config)
@@ -102,7 +105,7 @@ class Backend:
     def warnings(self, config_topic: ConfigTopic | None) -> list[str]:
         """Sentences about values of min.insync.racks that an operator should correct; clients are served all the same."""
         state = None if config_topic is None else config_topic.state
-        return values_warnings(self.policies, self.cluster.all_brokers(), state)
+        return [*values_warnings(self.policies, self.cluster.all_brokers(), state), *self.unenforced.warnings()]
 
     def close(self) -> None:
         self.cluster.close()

@@ -20,12 +20,11 @@ from rackspan.gateway.core.apis import OFFERED
 from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
-from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.gateway.upstream.broker_configs import broker_config
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, RACK_AWARE_SELECTOR, REPLICA_SELECTOR
 from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseTopic
 
 _NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)
@@ -206,22 +205,12 @@ async def _broker_configs(config: GatewayConfig, backend: Backend) -> AsyncItera
 
 
 async def _broker_config(backend: Backend, broker: int, key: str) -> str | Result | None:
-    """One config of one broker, which only it can serve; a result if it cannot be read."""
-    resource = DescribeConfigsResource(
-        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=[key]
-    )
+    """The value of one config of one broker; a result if it cannot be read."""
     try:
-        connection = await backend.cluster.connection(broker)
-        response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
+        found = await broker_config(backend.cluster, broker, key)
     except (OSError, RackspanError) as error:
         return Result("brokers' configs", CheckLevel.WARNING, f"not read: {error}")
-    (result,) = response.results
-    if result.error_code != 0:
-        reason = result.error_message or result.error_code
-        return Result(
-            "brokers' configs", CheckLevel.WARNING, f"not read: {reason}; grant DESCRIBE_CONFIGS on the cluster"
-        )
-    return next((found.value for found in result.configs if found.name == key), None)
+    return None if found is None else found.value
 
 
 async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Result]:
@@ -240,6 +229,7 @@ async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Resu
     finally:
         if topic is not None:
             topic.close()
+    await backend.unenforced.read()
     for warning in backend.warnings(topic):
         yield Result(MIN_INSYNC_RACKS, CheckLevel.WARNING, warning)
 

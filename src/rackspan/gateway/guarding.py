@@ -68,6 +68,7 @@ class Guarding:
         if self.isr is not None:
             yield self.isr.follow()
         yield self._follow_replicas()
+        yield self._backend.unenforced.follow()
         yield self._end_log_periods()
 
     async def _follow_replicas(self) -> None:

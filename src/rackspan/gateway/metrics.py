@@ -72,6 +72,13 @@ def families(gateway: Gateway) -> Iterator[Family]:
     if gateway.guarding is not None and gateway.guarding.config_topic is not None:
         yield from _config_topic(gateway.guarding.config_topic)
     yield from _policies(gateway.policies)
+    unenforced = gateway.backend.unenforced.count
+    if unenforced is not None:
+        yield _gauge(
+            "rackspan_gateway_unenforced_values",
+            "values of min.insync.racks that were set at Kafka itself, where they guard nothing",
+            unenforced,
+        )
 
 
 def _record_bytes(flows: Mapping[RecordFlow, int]) -> Family:
@@ -95,6 +102,11 @@ def _policies(policies: Policies) -> Iterator[Family]:
         "rackspan_gateway_unreadable_records",
         "topics and brokers whose record in the config topic cannot be read, and records without a readable key",
         len(policies.unreadable) + policies.unreadable_keys,
+    )
+    yield _counter(
+        "rackspan_gateway_lowered_values_total",
+        "values of min.insync.racks that a client lowered or removed here, or the gateway's file did",
+        policies.lowered,
     )
     yield _gauge(
         "rackspan_gateway_override_min_insync_racks",

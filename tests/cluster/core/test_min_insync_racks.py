@@ -21,7 +21,9 @@ from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.lifecycle import Phase
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, StartRefused
+from rackspan.cluster.core.metadata import ConfigResource
 from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import BrokerId
 from tests.cluster.world import World
@@ -380,6 +382,18 @@ def test_a_value_of_its_own_cannot_be_deleted_where_a_broker_without_a_rack_then
     assert replaced.error is ErrorCode.INVALID_CONFIG
     assert alter(w, 4, "", None).error is ErrorCode.NONE
     assert alter(w, 4, "1", None).error is ErrorCode.NONE
+
+
+def test_alter_configs_resets_a_value_that_it_does_not_name_as_kafka_does() -> None:
+    """Here every value is Kafka's own. A gateway keeps it: tests/gateway/handlers/test_config_rules.py."""
+    w = world(ONE_A_RACK)
+    w.create("t", [1, 2])
+    w.settle()
+    assert alter(w, 2, "t", "2").error is ErrorCode.NONE
+    others = AlterResource(2, "t", (ConfigOp("retention.ms", 0, "5000"),))
+    (altered,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, (others,), replace=True))
+    assert altered.error is ErrorCode.NONE
+    assert w.controller.image.config_of(ConfigResource(ConfigResourceType.TOPIC, "t")) == {"retention.ms": "5000"}
 
 
 def test_a_default_that_does_not_apply_to_the_broker_without_a_rack_is_accepted() -> None:

@@ -183,6 +183,25 @@ def test_a_raise_is_held_in_as_many_racks_as_any_value_requires_and_a_lowering_a
     assert policies.racks_to_hold(scope, name, value) == racks
 
 
+def test_a_file_that_lowers_values_is_a_warning_for_each(caplog: pytest.LogCaptureFixture) -> None:
+    policies = Policies(FilePolicies(2, {"a": TopicPolicy(3), "b": TopicPolicy(2)}))
+    policies.replay(*record(Scope.TOPIC, "c", Entry(3)))
+    policies.replace_file(FilePolicies(2, {"a": TopicPolicy(3), "b": TopicPolicy(3)}))
+    assert policies.lowered == 0
+    policies.replace_file(FilePolicies(1, {"b": TopicPolicy(3)}, override=2))
+    lowered = [message.partition(", so that")[0] for message in caplog.messages]
+    assert lowered == [
+        f"{place}: min.insync.racks is lowered from {before} to {after}"
+        for place, before, after in (
+            ("the file's acknowledgements.min.insync.racks", 2, 1),
+            ("the file's topic a", 3, 1),
+            ("the file's topic b", 3, 2),
+            ("topic c", 3, 2),
+        )
+    ]
+    assert policies.lowered == 4
+
+
 def test_a_value_that_cannot_be_read_is_replaced_as_by_a_raise() -> None:
     policies = Policies(FilePolicies())
     policies.replay(*record(Scope.TOPIC, "three", Entry(3)))

@@ -39,7 +39,6 @@ def policies(static: int, **own: int) -> Policies:
         ("3", None, 2, {"broker3": 1}, False),
         ("3", None, 1, {"broker3": 1, "broker": 2}, False),
         ("3", None, 1, {"broker3": 1}, True),
-        ("3", None, 2, {}, True),
         ("", None, 2, {"broker": 1}, False),
         ("", None, 2, {"broker": 1, "broker3": 1}, True),
     ],
@@ -56,6 +55,33 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
     else:
         assert isinstance(change, RefusedChange)
         assert (change.code, "has no broker.rack" in change.message) == (ErrorCode.INVALID_CONFIG, True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "file", "own", "part"),
+    [
+        (ConfigResourceType.TOPIC, "t", 1, {}, "topic t has no min.insync.racks of its own that could be deleted"),
+        (ConfigResourceType.TOPIC, "t", 2, {}, "deleted; 2 is the value of another place, file: change it there"),
+        (ConfigResourceType.TOPIC, "t", 1, {"broker": 3}, "deleted; 3 is the value of another place, cluster: change"),
+        (ConfigResourceType.BROKER, "", 2, {}, "broker (default) has no min.insync.racks at the gateway"),
+        (ConfigResourceType.BROKER, "1", 1, {"broker": 2}, "one that was set at Kafka itself is deleted there"),
+    ],
+)
+def test_a_delete_that_deletes_nothing_is_refused_and_names_where_a_value_is(
+    kind: int, name: str, file: int, own: dict[str, int], part: str
+) -> None:
+    """Kafka's own tool prints Completed for a success, and the value would stay."""
+    change = change_of(kind, name, DELETE, [None], BROKERS, policies(file, **own))
+    assert isinstance(change, RefusedChange)
+    assert (change.code, part in change.message) == (ErrorCode.INVALID_CONFIG, True), change.message
+
+
+def test_a_topics_own_value_is_deleted() -> None:
+    kept = policies(1)
+    kept.replay(*record(Scope.TOPIC, "t", Entry(2)))
+    assert change_of(ConfigResourceType.TOPIC, "t", DELETE, [None], BROKERS, kept) == ConfigChange(
+        Scope.TOPIC, "t", None
+    )
 
 
 def test_a_value_of_a_topic_that_brokers_write_is_refused() -> None:

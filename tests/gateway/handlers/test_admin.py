@@ -115,18 +115,23 @@ def test_the_default_of_the_cluster_applies_to_topics_without_a_value(
     assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
 
 
-def test_the_older_alter_api_replaces_every_value(admin: AdminClient, gateway: RunningGateway) -> None:
+def test_the_older_alter_api_keeps_the_value_that_it_does_not_name(admin: AdminClient, gateway: RunningGateway) -> None:
     topic = created(admin, min_insync_racks="2")
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "5000"})
     admin.alter_configs([resource])[resource].result(WITHIN_SECONDS)
-    assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
+    assert described(admin, topic) == ("2", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={KEY: "3"})
     admin.alter_configs([resource])[resource].result(WITHIN_SECONDS)
     assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
+def test_a_delete_that_deletes_nothing_is_refused(admin: AdminClient) -> None:
+    topic = created(admin)
+    with pytest.raises(KafkaException, match=r"has no min\.insync\.racks of its own that could be deleted"):
+        alter(admin, topic, None)
+
+
 def test_what_is_only_validated_keeps_the_value(admin: AdminClient, gateway: RunningGateway) -> None:
-    """AlterConfigs without the key would remove it."""
     topic = created(admin, min_insync_racks="2")
     address = "{}:{}".format(*gateway.address(1))
     for api, config in (

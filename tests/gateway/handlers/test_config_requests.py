@@ -87,27 +87,22 @@ def test_a_topic_that_stays_unknown_for_two_seconds_is_an_error(monkeypatch: pyt
 
 
 def test_a_value_is_removed_from_a_topic_that_the_gateway_may_not_describe() -> None:
-    """As by every AlterConfigs of a topic that has none."""
     cluster, store, response = Reporting(UNKNOWN), Store(), AlterConfigsResourceResponse
     made, policies = requests_of(cluster, store)
     policies.replay(*record(Scope.TOPIC, "orders", Entry(2, ID)))
-    responses = [response(resource_type=ConfigResourceType.TOPIC, resource_name=name) for name in ("orders", "pay")]
-    changes = {
-        (one.resource_type, one.resource_name): ConfigChange(Scope.TOPIC, one.resource_name, None) for one in responses
-    }
+    responses = [response(resource_type=ConfigResourceType.TOPIC, resource_name="orders")]
+    changes = {(ConfigResourceType.TOPIC, "orders"): ConfigChange(Scope.TOPIC, "orders", None)}
     asyncio.run(made._keep(changes, responses))
-    assert [one.error_code for one in responses] == [0, 0]
+    assert [one.error_code for one in responses] == [0]
     assert (cluster.requests, store.written) == (0, [(*record(Scope.TOPIC, "orders", None), 1)])
 
 
 def test_a_value_is_written_with_the_topics_id_and_its_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, config_requests.__name__)
+    caplog.set_level(logging.INFO, "rackspan.gateway")
     store = Store()
     made, policies = requests_of(Reporting(0), store)
     asyncio.run(made.write(ConfigChange(Scope.TOPIC, "orders", 2, ("too few racks",)), ID))
     asyncio.run(made.write(ConfigChange(Scope.BROKER, "", 3), None))
-    # There is nothing to remove.
-    asyncio.run(made.write(ConfigChange(Scope.TOPIC, "pay", None), None))
     policies.replay(*store.written[0][:2])
     asyncio.run(made.write(ConfigChange(Scope.TOPIC, "orders", None), ID))
     key = record(Scope.TOPIC, "orders", None)[0]
@@ -118,8 +113,10 @@ def test_a_value_is_written_with_the_topics_id_and_its_warnings_are_logged(caplo
         "topic orders: too few racks",
         "topic orders: min.insync.racks=2",
         "broker (default): min.insync.racks=3",
-        "topic orders: min.insync.racks=None",
+        "topic orders: min.insync.racks is lowered from 2 to 1, so that acks=all is acknowledged with fewer racks; set it again "
+        "if that was not meant",
     ]
+    assert policies.lowered == 1
 
 
 @pytest.mark.parametrize(

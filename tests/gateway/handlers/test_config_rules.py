@@ -4,6 +4,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, record
 from rackspan.wire.apis import ApiKey
@@ -212,34 +214,90 @@ def test_a_value_that_cannot_be_kept_is_an_error_of_its_resource() -> None:
         assert outcomes(response) == [(TOPIC, "orders", -1, message)]
 
 
-def test_where_all_configs_are_replaced_the_value_is_too() -> None:
-    """A topic and a broker without it have none from then on; what has no such config is left alone."""
+def test_where_all_configs_are_replaced_the_value_is_only_if_it_is_named() -> None:
+    """A request that does not name it keeps it: an old tool that alters retention.ms must not take the guard off."""
     store, policies, cluster = KeptStore(), Policies(FilePolicies()), Cluster()
-    for scope, name in ((Scope.TOPIC, "orders"), (Scope.BROKER, "1"), (Scope.BROKER, "2"), (Scope.TOPIC, "2")):
+    for scope, name in ((Scope.TOPIC, "orders"), (Scope.TOPIC, "lowered"), (Scope.BROKER, "1")):
         policies.replay(*record(scope, name, Entry(2)))
     body = replacing(
         (TOPIC, "orders", [("retention.ms", "5")]),
         (TOPIC, "bare", []),
         (TOPIC, "pay", [(KEY, "3"), ("retention.ms", "5")]),
+        (TOPIC, "lowered", [(KEY, "1")]),
         (BROKER, "1", []),
         (GROUP, "2", [(KEY, "2")]),
     )
-    names = ((TOPIC, "orders"), (TOPIC, "bare"), (TOPIC, "pay"), (BROKER, "1"), (GROUP, "2"))
+    names = ((TOPIC, "orders"), (TOPIC, "bare"), (TOPIC, "pay"), (TOPIC, "lowered"), (BROKER, "1"), (GROUP, "2"))
     response, session = handled(body, replaced(*names), store=store, policies=policies, cluster=cluster)
     assert sent(session) == [
         (TOPIC, "orders", ["retention.ms"]),
         (TOPIC, "bare", []),
         (TOPIC, "pay", ["retention.ms"]),
+        (TOPIC, "lowered", []),
         (BROKER, "1", []),
         (GROUP, "2", [KEY]),
     ]
     assert outcomes(response) == [(*name, 0, None) for name in names]
     assert [(key, value) for key, value, _ in store.written] == [
-        record(Scope.TOPIC, "orders", None),
         record(Scope.TOPIC, "pay", Entry(3, ID)),
-        record(Scope.BROKER, "1", None),
+        record(Scope.TOPIC, "lowered", Entry(1, ID)),
     ]
-    assert cluster.requests == 1, "the id of the topic that has a value"
+    assert (cluster.requests, policies.lowered) == (2, 1), "the ids of topics whose value is named"
+
+
+RETENTION = ("retention.ms", SET, "5")
+Change = tuple[bool, int, str, str | None]
+"""Whether all configs are replaced, the kind and the name of the resource, and the value that is named, "" for DELETE."""
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.booleans(),
+            st.sampled_from((TOPIC, BROKER)),
+            st.sampled_from(("1", "2", "")),
+            st.sampled_from((None, None, "1", "2", "3", "")),
+        ),
+        max_size=12,
+    )
+)
+def test_a_value_changes_only_where_a_request_names_it_and_every_lowering_is_counted(changes: list[Change]) -> None:
+    """Against a dictionary: no sequence of requests changes what it does not name."""
+    store, policies = KeptStore(), Policies(FilePolicies())
+    values: dict[Resource, int] = {}
+    lowered = 0
+    for replaces, kind, name, named in changes:
+        if kind == TOPIC and not name:
+            continue
+        if replaces:
+            configs: Configs = [("retention.ms", "5")] if not named else [(KEY, named), ("retention.ms", "5")]
+            body, result = replacing((kind, name, configs)), replaced((kind, name))
+        else:
+            own = [] if named is None else [(KEY, SET, named)] if named else [(KEY, DELETE, None)]
+            body, result = incremental((kind, name, [*own, RETENTION])), accepted((kind, name))
+        before = dict(values)
+        refused = not replaces and named == "" and (kind, name) not in values
+        if not refused and named == "" and not replaces:
+            del values[kind, name]
+        elif named:
+            values[kind, name] = int(named)
+        response, _ = handled(body, result, store=store, policies=policies)
+        assert [one.error_code for one in response.responses] == [40 if refused else 0]
+        lowered += _in_force(values, kind, name) < _in_force(before, kind, name)
+        for key, value, _ in store.written:
+            policies.replay(key, value)
+        store.written.clear()
+        kept = {
+            (TOPIC if scope is Scope.TOPIC else BROKER, of): entry.value
+            for (scope, of), entry in policies.entries.items()
+        }
+        assert (kept, policies.lowered) == (values, lowered)
+
+
+def _in_force(values: dict[Resource, int], kind: int, name: str) -> int:
+    """A resource's own value, else the highest that any broker has."""
+    brokers = [value for (of, other), value in values.items() if of == BROKER and (of, other) != (kind, name)]
+    return values.get((kind, name), max(brokers, default=1))
 
 
 @pytest.mark.parametrize(("synonyms", "documentation"), [(False, False), (True, False), (False, True)])

@@ -130,6 +130,8 @@ class Policies:
         self._cache: dict[tuple[str, int], Requirement | None] = {}
         self.unreadable_keys = 0
         """Records of the config topic whose key could not be read."""
+        self.lowered = 0
+        """Values that a client or the file has lowered or removed in this process."""
         self.changes = 0
         """Increased by whatever may change a requirement."""
 
@@ -138,8 +140,23 @@ class Policies:
         self._cache.clear()
 
     def replace_file(self, config: FilePolicies) -> None:
-        self._config = config
+        before, self._config = self.values, config
+        after = self.values
+        for place, value in before.items():
+            if after.get(place, 1) < value:
+                self.record_lowered(place, value, after.get(place, 1))
         self._changed()
+
+    def record_lowered(self, place: str, before: int, after: int) -> None:
+        """Fewer racks have to hold a record from now on. It may be meant, and is never silent."""
+        self.lowered += 1
+        log.warning(
+            "%s: %s is lowered from %s to %d, so that acks=all is acknowledged with fewer racks; set it again if that was not meant",
+            place,
+            MIN_INSYNC_RACKS,
+            "a record that cannot be read" if before == INT32_MAX else before,
+            after,
+        )
 
     def replay(self, key: bytes | None, value: bytes | None) -> None:
         parsed = parse_record(key, value)
@@ -302,14 +319,25 @@ class Policies:
         as many as the new value requires, so that it is possible while a rack is down; if it is lost, the higher value is in force again.
         """
         entry = self.entries.get((scope, name))
-        of_file = self.file_topic(name) if scope is Scope.TOPIC else None
-        defaults = [known.value for (kind, _), known in self.entries.items() if kind is Scope.BROKER and known.readable]
-        without = of_file if of_file is not None else max(self._config.min_insync_racks, *defaults, 1)
-        after = without if value is None else value
-        before = without if entry is None else entry.value
+        before, after = self.values_around(scope, name, value)
         if (entry is None or entry.readable) and after <= before:
             return after
         return max(self.largest, after)
+
+    def values_around(self, scope: Scope, name: str, value: int | None) -> tuple[int, int]:
+        """What a topic, a broker or the default requires now, and with another value of its own, or none.
+
+        What precedes its own value is left out. Without one of its own a topic counts as by the highest that any broker has.
+        """
+        entry = self.topic_entry(name) if scope is Scope.TOPIC else self.entries.get((scope, name))
+        of_file = self.file_topic(name) if scope is Scope.TOPIC else None
+        others = [
+            known.value
+            for (kind, other), known in self.entries.items()
+            if kind is Scope.BROKER and known.readable and (kind, other) != (scope, name)
+        ]
+        without = of_file if of_file is not None else max(self._config.min_insync_racks, *others, 1)
+        return without if entry is None else entry.value, without if value is None else value
 
     @property
     def override(self) -> int | None:

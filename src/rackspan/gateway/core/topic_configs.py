@@ -1,7 +1,8 @@
 """min.insync.racks in the requests of admin clients: taken out before the broker sees them, put into what it describes.
 
-Kafka has no such config and refuses it. Everything else of a request reaches the broker, on the client's own connection: whether
-the client may alter a topic's configs is the cluster's decision.
+Kafka has no such config. It refuses it for topics, and accepts it for brokers like any unknown name: there it guards nothing
+(`upstream/broker_configs.py`). Everything else of a request reaches the broker, on the client's own connection: whether the client may alter
+a topic's configs is the cluster's decision.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,7 +89,9 @@ def change_of(
         return RefusedChange(ErrorCode.INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
     (value,) = values
     scope = Scope.TOPIC if resource_type == ConfigResourceType.TOPIC else Scope.BROKER
-    if operation == DELETE and (scope is Scope.TOPIC or (scope, name) not in policies.entries):
+    if operation == DELETE and (scope, name) not in policies.entries:
+        return RefusedChange(ErrorCode.INVALID_CONFIG, _nothing_to_delete(scope, name, policies))
+    if operation == DELETE and scope is Scope.TOPIC:
         return ConfigChange(scope, name, None)
     if operation not in (SET, DELETE):
         return RefusedChange(
@@ -102,6 +105,22 @@ def change_of(
             return RefusedChange(ErrorCode.INVALID_CONFIG, verdict.error or f"Invalid value {value}")
     warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
     return ConfigChange(scope, name, None if operation == DELETE else verdicts[0].value, warnings)
+
+
+def _nothing_to_delete(scope: Scope, name: str, policies: Policies) -> str:
+    place = f"{scope.value} {name or '(default)'}"
+    if scope is Scope.BROKER:
+        return (
+            f"{place} has no {MIN_INSYNC_RACKS} at the gateway that could be deleted; one that was set at Kafka itself is deleted there, by "
+            "kafka-configs.sh with the address of a broker"
+        )
+    value, source = policies.topic_value(name, None)
+    kept = (
+        ""
+        if value == 1
+        else f"; {value} is the value of another place, {source.value}: change it there, or set another value here"
+    )
+    return f"{place} has no {MIN_INSYNC_RACKS} of its own that could be deleted{kept}"
 
 
 def refused_above(change: ConfigChange, known_racks: int, config_racks: int) -> ConfigChange | RefusedChange:

@@ -10,7 +10,6 @@ from uuid import UUID
 from rackspan.errors import ClusterRequestFailed, RackspanError
 from rackspan.gateway.core.policies import Entry, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import (
-    DELETE,
     SET,
     ConfigChange,
     RefusedChange,
@@ -89,7 +88,7 @@ class ConfigRequests:
     async def incremental_alter(
         self, session: ClientSession, header: RequestHeader, body: IncrementalAlterConfigsRequestData
     ) -> WireStruct:
-        split = self._split(body.resources, lambda config: config.config_operation, None)
+        split = self._split(body.resources, lambda config: config.config_operation)
         response = IncrementalAlterConfigsResponseData()
         if split.forwarded:
             body.resources = split.forwarded
@@ -108,8 +107,8 @@ class ConfigRequests:
         return response
 
     async def alter(self, session: ClientSession, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
-        """AlterConfigs replaces all configs of a resource: without min.insync.racks its value is removed."""
-        split = self._split(body.resources, lambda _: SET, DELETE)
+        """AlterConfigs replaces all configs of a resource. One that does not name min.insync.racks keeps its value: see `docs/kips.md`."""
+        split = self._split(body.resources, lambda _: SET)
         response = AlterConfigsResponseData()
         if split.forwarded:
             body.resources = split.forwarded
@@ -119,11 +118,8 @@ class ConfigRequests:
         response.responses = [*response.responses, *split.refused(AlterConfigsResourceResponse)]
         return response
 
-    def _split(self, resources: Iterable[Any], operation: Callable[[Any], int], absent: int | None) -> "_Split":
-        """Take min.insync.racks out of resources that are to be altered.
-
-        `operation` gives the operation of that config; `absent` is the one for a resource without it, None for no change.
-        """
+    def _split(self, resources: Iterable[Any], operation: Callable[[Any], int]) -> "_Split":
+        """Take min.insync.racks out of resources that are to be altered; `operation` gives the operation of that config."""
         split = _Split()
         for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
@@ -131,10 +127,8 @@ class ConfigRequests:
                 split.changes[kind, name] = RefusedChange(CONFIG_TOPIC_REFUSED, config_topic_refusal(name))
                 continue
             rest, own = without(resource.configs)
-            required = operation(own[0]) if own else absent
-            if required is not None and kind in _WITH_RACKS:
-                values = [config.value for config in own] or [None]
-                change = self.change(kind, name, required, values)
+            if own and kind in _WITH_RACKS:
+                change = self.change(kind, name, operation(own[0]), [config.value for config in own])
                 split.changes[kind, name] = change
                 if isinstance(change, RefusedChange):
                     continue
@@ -160,7 +154,7 @@ class ConfigRequests:
             if not isinstance(change, ConfigChange) or response.error_code != ErrorCode.NONE:
                 continue
             try:
-                # The record that removes a value has no id; and AlterConfigs removes it, though most topics have none.
+                # The record that removes a value has no id.
                 has_id = change.scope is Scope.TOPIC and change.value is not None
                 topic_id = await self.topic_id(change.name) if has_id else None
                 await self.write(change, topic_id)
@@ -171,15 +165,16 @@ class ConfigRequests:
                 )
 
     async def write(self, change: ConfigChange, topic_id: UUID | None) -> None:
-        known = self._policies.entries.get((change.scope, change.name))
-        if change.value is None and known is None:
-            return
+        before, after = self._policies.values_around(change.scope, change.name, change.value)
         for warning in change.warnings:
             log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
         entry = None if change.value is None else Entry(change.value, topic_id)
         racks = self._policies.racks_to_hold(change.scope, change.name, change.value)
         await self._store.write(*record(change.scope, change.name, entry), racks)
-        log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
+        if after < before:
+            self._policies.record_lowered(f"{change.scope.value} {change.name or '(default)'}", before, after)
+        else:
+            log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
 
     def _hint_replicas(self, resources: Sequence[Any], accepted: Collection[tuple[int, str]]) -> None:
         """A new min.insync.replicas that the cluster accepted counts at once; the next read of its configs confirms it."""
