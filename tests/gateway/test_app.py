@@ -309,7 +309,14 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 TAKEN_OVER = {
-    *("max_connections", "max_connections_per_address", "max_request_bytes", "shutdown_seconds", "min_insync_racks"),
+    *(
+        "max_connections",
+        "max_connections_per_address",
+        "max_new_connections_per_address",
+        "max_request_bytes",
+        "shutdown_seconds",
+        "min_insync_racks",
+    ),
     *("override", "fail_open", "max_staleness_ms", "verify_timeout_ms", "deny_weak_acks", "extended_error_codes"),
     *("placer_configs", "counters_topics_max", "counters_clients_max", "metrics_partitions", "topics", "principals"),
     # Not begun, and not ended: the tests of readers and of TLS.

@@ -71,6 +71,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         "listen.tls.client.authorities": None,
         "listen.max.connections": 5000,
         "listen.address.max.connections": None,
+        "listen.address.max.new.connections": 500,
         "listen.max.request.bytes": 104_857_600,
         "listen.request.memory.bytes": 268_435_456,
         "log.format": "text",

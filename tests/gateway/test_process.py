@@ -287,7 +287,7 @@ def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
 ) -> None:
     """A third idle, a third with half a header, a third with a little of a Produce request of 32 MB."""
     produce = pack(">ihhih", 32_000_000, 0, 9, 1, -1) + bytes(1000)
-    lines = "listen.max.request.bytes = 33554432\nlisten.request.memory.bytes = 67108864\n"
+    lines = "listen.max.request.bytes = 33554432\nlisten.request.memory.bytes = 67108864\nlisten.address.max.new.connections = 2000\n"
     links: list[socket.socket] = []
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:
         before = megabytes(gateway.process.pid)
@@ -296,7 +296,6 @@ def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
                 links.append(socket.create_connection(gateway.address(1 + number % 3), WITHIN_SECONDS))
                 links[-1].sendall((b"", b"\0\0\0\x40\0", produce)[number % 3])
             producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
-            # Produce requests are read where they were received as long as they fit, while others wait for memory.
             producer.produce(new_topic(cluster.bootstrap_servers), b"x")
             assert producer.flush(WITHIN_SECONDS) == 0
             # The memory for half requests, and less than 50 KB for a connection and its broker's.

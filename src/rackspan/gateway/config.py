@@ -97,6 +97,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tls_client_authorities: Path | None = field(default=None, name="listen.tls.client.authorities")
     max_connections: PositiveInt = field(default=5_000, name="listen.max.connections")
     max_connections_per_address: PositiveInt | None = field(default=None, name="listen.address.max.connections")
+    max_new_connections_per_address: PositiveInt = field(default=500, name="listen.address.max.new.connections")
     max_request_bytes: Annotated[int, Meta(ge=1024, le=INT32_MAX)] = field(
         default=100 * 1024 * 1024, name="listen.max.request.bytes"
     )

@@ -124,6 +124,27 @@ def test_a_client_whose_request_arrives_too_slowly_is_closed_at_the_next_second(
     assert caplog.messages == ["closing the connection of slow: its request arrives too slowly"]
 
 
+def test_thousands_that_are_closed_are_closed_between_others_requests_and_named_in_six_lines(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sleeps, closed = Sleeps(202), list[int]()
+    clients = connections.Clients.__new__(connections.Clients)
+
+    class Session:
+        peer, is_overdue = "slow", True
+
+        def close(self) -> None:
+            closed.append(len(sleeps.seconds))
+            clients.sessions.discard(self)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(asyncio, "sleep", sleeps)
+    clients.sessions = {Session() for _ in range(2000)}  # type: ignore[misc]
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(clients.close_slow())
+    assert (len(closed), max(Counter(closed).values()), sleeps.seconds) == (2000, 10, [1.0, *[0] * 200, 1.0])
+    assert caplog.messages[5:] == ["closed 1995 more connections whose requests arrive too slowly"]
+
+
 class Socket:
     """A client's socket: whether it was closed."""
 
@@ -234,10 +255,23 @@ def test_a_client_gets_a_connection_to_its_broker_and_the_principal_of_its_certi
     assert (client.is_closed, clients._opening, clients.refused) == (False, 0, {})
 
 
-def test_an_address_is_named_in_the_log_again_once_it_had_no_client(caplog: pytest.LogCaptureFixture) -> None:
+class Connected:
+    """A session that has sent a whole request, or not."""
+
+    def __init__(self, has_sent_request: bool = False) -> None:
+        self.has_sent_request = has_sent_request
+
+
+def counting(most: int | None, most_new: int) -> connections.Clients:
     clients = connections.Clients.__new__(connections.Clients)
-    clients.config = SimpleNamespace(max_connections_per_address=2)  # type: ignore[assignment]
-    clients._of_address, clients._warned = Counter(), set()
+    config = SimpleNamespace(max_connections_per_address=most, max_new_connections_per_address=most_new)
+    clients.config = config  # type: ignore[assignment]
+    clients._of_address, clients._opening_of, clients._new, clients._warned = Counter(), Counter(), {}, set()
+    return clients
+
+
+def test_an_address_is_named_in_the_log_again_once_it_had_no_client(caplog: pytest.LogCaptureFixture) -> None:
+    clients = counting(2, 500)
 
     def refused(times: int) -> int:
         """How many of so many further clients are turned away."""
@@ -245,7 +279,7 @@ def test_an_address_is_named_in_the_log_again_once_it_had_no_client(caplog: pyte
 
     for left in (2, 1, 2, 0, 2):
         while clients._of_address["192.0.2.1"] > left:
-            clients._ended("192.0.2.1")
+            clients._ended("192.0.2.1", None)
         while clients._of_address["192.0.2.1"] < left:
             assert not refused(1)
             clients._of_address["192.0.2.1"] += 1
@@ -255,11 +289,57 @@ def test_an_address_is_named_in_the_log_again_once_it_had_no_client(caplog: pyte
     assert caplog.messages == [line, line]
 
 
+def test_of_an_address_only_connections_that_have_sent_no_request_are_bounded_by_default(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clients, address = counting(None, 3), "192.0.2.1"
+    served = [Connected(has_sent_request=True) for _ in range(1000)]
+    clients._of_address[address] = 1003
+    clients._new[address] = {*served, Connected()}  # type: ignore[arg-type]
+    clients._opening_of[address] = 1
+    assert not clients._has_most(address), "behind one address may be a thousand clients"
+    silent = Connected()
+    clients._new[address].add(silent)  # type: ignore[arg-type]
+    assert clients._has_most(address)
+    assert not clients._has_most("192.0.2.2")
+    clients._ended(address, silent)  # type: ignore[arg-type]
+    assert not clients._has_most(address)
+    line = (
+        "3 connections without a whole request, as many as listen.address.max.new.connections: others are turned away"
+    )
+    assert caplog.messages == [f"address {address} has {line}"]
+
+
+def test_an_address_cannot_have_more_than_so_many_connections_without_a_request(cluster: EmbeddedCluster) -> None:
+    with running(cluster.bootstrap_servers, listen={"address": {"max": {"new": {"connections": 2}}}}) as gateway:
+        clients = gateway.gateway.clients
+        served: list[socket.socket] = []
+        for _ in range(5):
+            served.append(connection(gateway))
+            assert is_served(served[-1])
+        halves = [connection(gateway) for _ in range(2)]
+        for link in halves:
+            link.sendall(pack(">ihhih", 90_000_000, 0, 9, 1, -1))
+        eventually(lambda: len(clients.sessions) == 7, "two have sent half a request")
+        with closing(connection(gateway)) as further:
+            assert is_closed(further)
+        with closing(connection(gateway, OTHER)) as other:
+            assert is_served(other)
+        halves.pop().close()
+        eventually(lambda: len(clients.sessions) == 6, "one has ended")
+        with closing(connection(gateway)) as again:
+            assert is_served(again)
+        assert clients.refused == {"address": 1}
+        for link in (*served, *halves):
+            link.close()
+
+
 class Ending:
     """A session that ends after so many seconds, or once it is cut off for `None`; it keeps what was done to it, and when."""
 
     def __init__(self, clients: connections.Clients, now: list[float], ends_at: float | None) -> None:
         self._clients, self._now, self._ends_at = clients, now, ends_at
+        self.client = SimpleNamespace(unaccepted=None)
         self.done: list[tuple[str, float]] = []
 
     def drain(self) -> None:
@@ -298,6 +378,55 @@ def test_clients_may_continue_for_two_seconds_to_send_a_request_that_they_have_b
     monkeypatch.setattr(asyncio, "sleep", sleep)
     asyncio.run(scenario())
     assert (session.done, len(clients.sessions), clients.draining) == (done, left, True)
+
+
+@pytest.mark.parametrize(
+    ("taken", "ends_at"), [([(9, 5)], 2.0), ([(9, 5), (9, 4)], 2.25), ([(9, 5), (10, 5)], 2.25), ([None], 3.0)]
+)
+def test_at_the_end_a_client_that_takes_no_byte_for_two_seconds_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    taken: list[tuple[int, int] | None],
+    ends_at: float,
+) -> None:
+    """What was sent and what of it is with its system, at each look, the last for good. One that reads has all of 3 s."""
+    now = [0.0]
+    clients = connections.Clients.__new__(connections.Clients)
+    session, reader = Ending(clients, now, 99.0), Ending(clients, now, 99.0)
+    closed: list[float] = []
+
+    class Client:
+        @property
+        def unaccepted(self) -> tuple[int, int] | None:
+            return taken.pop(0) if len(taken) > 1 else taken[0]
+
+    class Reading:
+        @property
+        def unaccepted(self) -> tuple[int, int]:
+            return 9, int(now[0] * 4)
+
+    def close() -> None:
+        closed.append(now[0])
+        clients.sessions.discard(session)  # type: ignore[arg-type]
+
+    session.client, session.close = Client(), close  # type: ignore[assignment, attr-defined]
+    reader.client = Reading()  # type: ignore[assignment]
+    clients.sessions, clients.draining = {session, reader}, False  # type: ignore[arg-type]
+
+    async def sleep(_seconds: float) -> None:
+        now[0] += 0.25
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+        await clients.drain(3.0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(scenario())
+    is_closed = ends_at < 3.0
+    assert (closed, reader in clients.sessions) == ([ends_at] if is_closed else [], True)
+    assert caplog.messages == (
+        ["1 connections were closed whose clients did not read their responses"] if is_closed else []
+    )
 
 
 def test_clients_beyond_the_limit_or_during_the_end_are_closed_and_counted() -> None:

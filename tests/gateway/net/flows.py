@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import cast
 
@@ -74,7 +74,9 @@ class Ends(Pair):
             record_bytes=RecordBytes(9, 9),
             rack_of=lambda _host, _client_id: None,
         )
-        loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(time=lambda: self.now))
+        self.soon: list[Callable[[], None]] = []
+        """Steps of the event loop's next turn."""
+        loop = cast("asyncio.AbstractEventLoop", SimpleNamespace(time=lambda: self.now, call_soon=self.soon.append))
         super().__init__(shared, loop, cast("Channel", self.near), cast("Channel", self.far), "10.0.0.1:5")
 
     def identify(self, exchange: Exchange, request: memoryview) -> None:

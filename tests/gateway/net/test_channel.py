@@ -12,6 +12,7 @@ import pytest
 from rackspan.gateway.net.channel import BufferPool, Channel, connected, handshake, sends
 from tests.gateway.pairs import pair
 from tests.gateway.upstream.test_config_topic import dead_port
+from tests.waiting import WITHIN_SECONDS, eventually
 
 MOST_CALLS = 100
 
@@ -42,6 +43,10 @@ class Loop:
 
     def __init__(self) -> None:
         self.writers: list[Any] = []
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
 
     def add_writer(self, _fd: int, writable: Any) -> None:
         self.writers.append(writable)
@@ -157,6 +162,10 @@ class Events:
         self.readers: dict[int, Callable[[], None]] = {}
         self.writers: dict[int, Callable[[], None]] = {}
         self.soon: list[Callable[[], None]] = []
+        self.now = 0.0
+
+    def time(self) -> float:
+        return self.now
 
     def add_reader(self, fd: int, readable: Callable[[], None]) -> None:
         assert fd not in self.readers
@@ -285,6 +294,64 @@ def test_a_peer_that_closes_while_nothing_is_read_is_noticed() -> None:
     assert channel.has_ended_unseen
     channel.close()
     assert not channel.has_ended_unseen
+
+
+def test_what_was_sent_and_not_received_here_is_unread_and_the_end_of_the_stream_is_not() -> None:
+    near, far = pair()
+    channel, _, _ = channel_of(near)
+    assert not channel.has_unread
+    far.send(b"xy")
+    assert channel.has_unread
+    assert channel.receive_into(bytearray(9)) == 2
+    assert not channel.has_unread
+    far.close()
+    assert not channel.has_unread
+    channel.close()
+    assert not channel.has_unread
+
+
+def test_what_tls_has_decrypted_is_unread() -> None:
+    assert channel_of(Scripted(undelivered=1), secure=True)[0].has_unread
+
+
+def test_what_a_peer_has_not_taken_changes_while_it_reads_and_not_while_it_does_not() -> None:
+    near, far = pair()
+    channel, _, _ = channel_of(near)
+    assert channel.unaccepted is None, "nothing is to be sent"
+    channel.outgoing.append(bytes(50_000_000))
+    assert not channel.flush()
+    stuck = eventually_equal(lambda: channel.unaccepted)
+    assert channel.unaccepted == stuck
+    assert stuck is not None
+    far.settimeout(WITHIN_SECONDS)
+    assert far.recv(100_000)
+    assert eventually_equal(lambda: channel.unaccepted) != stuck
+    channel.close()
+    assert channel.unaccepted is None
+    far.close()
+
+
+def eventually_equal(read: Callable[[], object]) -> object:
+    """The value once it is the same twice: the system still moves bytes from one socket to the other."""
+    last: list[object] = [read()]
+
+    def is_same() -> bool:
+        last.append(read())
+        return last[-1] == last[-2]
+
+    eventually(is_same, "the system has moved what it can")
+    return last[-1]
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_receive_is_kept_with_its_time_and_over_tls_a_part_of_a_record_too(secure: bool) -> None:
+    channel, loop, _ = channel_of(Scripted(3, ssl.SSLWantReadError(), 2), secure=secure)
+    times = []
+    for now in (5.0, 7.0, 9.0):
+        loop.now = now
+        channel.receive_into(bytearray(9))
+        times.append(channel.received_at)
+    assert times == [5.0, 7.0 if secure else 5.0, 9.0]
 
 
 def test_received_bytes_are_counted_and_nothing_yet_differs_from_the_end() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.net.byte_flow import Exchange
+from rackspan.gateway.net.frames import Frame
 from rackspan.gateway.net.requests import RequestFlow
 from rackspan.wire.apis import ApiKey
 from tests.gateway.net.flows import Ends, framed
@@ -279,7 +280,7 @@ def test_the_rest_of_a_request_that_is_read_whole_comes_into_its_own_memory() ->
     pair, whole = Taking(), produce(6, bytes(range(100)))
     pair.receive(whole[:30], whole[30:60])
     assert pair.flow.frame is not None
-    assert (pair.flow.frame.filled, pair.shared.frames.used, pair.shared.buffers.in_use) == (60, len(whole), 0)
+    assert (pair.flow.frame.filled, pair.shared.frames.used, pair.shared.buffers.in_use) == (60, 60, 0)
     assert (pair.flow.is_half_received, pair.flow.is_half_forwarded, pair.flow.at_boundary) == (True, False, False)
     assert (pair.near.rests, pair.decided, pair.shared.requests) == (2, [], {0: 1})
     pair.receive(whole[60:] + list_groups(7))
@@ -319,7 +320,7 @@ def test_a_request_whose_header_alone_came_in_two_parts_leaves_its_memory_to_the
     longer = produce(8, b"more records")
     pair.receive(produce(7)[:5], produce(7)[5:] + longer[:20])
     assert pair.flow.frame is not None
-    assert (pair.flow.frame.filled, pair.shared.frames.used) == (20, len(longer))
+    assert (pair.flow.frame.filled, pair.shared.frames.used) == (20, 20)
     pair.receive(longer[20:])
     assert pair.far.sent == [produce(6), produce(7), longer]
     assert pair.shared.frames.used == 0
@@ -336,8 +337,8 @@ def test_a_request_that_was_accepted_has_no_memory_though_a_hundred_have_no_resp
     assert (pair.far.sent, pair.shared.frames.used, pair.near.reading) == ([produce(6)], 0, False)
 
 
-def test_of_a_large_request_no_more_is_received_than_memory_is_reserved() -> None:
-    pair, whole = Taking(max_request_bytes=2_000_000, memory_bytes=2_000_000), produce(6, bytes(1_000_000))
+def test_of_a_large_request_one_megabyte_is_received_at_a_time_and_counted() -> None:
+    pair, whole = Taking(max_request_bytes=4_000_000, memory_bytes=4_000_000), produce(6, bytes(3_000_000))
     pair.receive(whole[:20])
     pair.near.receives = [whole[20:]]
     filled = []
@@ -345,7 +346,7 @@ def test_of_a_large_request_no_more_is_received_than_memory_is_reserved() -> Non
         pair.flow.readable()
         assert pair.flow.frame is not None
         filled.append((pair.flow.frame.filled, pair.shared.frames.used))
-    assert filled == [(262_144, 262_144), (524_288, 524_288)]
+    assert filled == [(20 + 1_048_576,) * 2, (20 + 2 * 1_048_576,) * 2]
 
 
 def test_another_request_than_the_one_that_came_is_forwarded_with_its_size() -> None:
@@ -435,49 +436,79 @@ def test_nothing_is_read_whole_for_a_client_that_the_broker_has_not_served_yet()
 # Memory.
 
 
-def test_a_request_without_memory_waits_for_it_and_is_not_tried_again_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair, tries = Taking(memory_bytes=100), list[int]()
+def full(pair: Taking) -> Frame:
+    """Another connection's request that takes all memory, and is the one that may take more."""
     memory = pair.shared.frames
-    first = memory.begin(500, 0.0)
-    assert memory.reserve(first, 500, lambda: None, 0.0)
-    reserve = memory.reserve
+    other = memory.begin(10_000_000, 0.0)
+    while not memory.is_full or memory._first is None:
+        memory.fill(other, memory.room(other, lambda: None, 0.0))
+    return other
 
-    def counted(frame: Any, least: int, *others: Any) -> bool:
-        tries.append(least)
-        return reserve(frame, least, *others)
 
-    monkeypatch.setattr(memory, "reserve", counted)
+def test_the_beginning_of_a_request_is_kept_though_the_memory_is_full_and_the_rest_waits_for_it() -> None:
+    pair = Taking(memory_bytes=100)
+    memory, other = pair.shared.frames, full(pair)
+    used = memory.used
     pair.receive(list_groups(5) + produce(6)[:15])
-    assert (tries, pair.far.sent, pair.near.reading) == ([15], [list_groups(5)], False)
-    assert (pair.flow.at_boundary, pair.flow.is_half_received, pair.shared.requests) == (False, True, {16: 1})
-    pair.flow.resume()
-    pair.flow.readable()
-    assert tries == [15]
-    memory.end(first, 0.0)
-    assert (tries, pair.near.reading) == ([15, 15], True)
-    pair.receive(produce(6)[15:])
+    assert (pair.far.sent, memory.used, pair.shared.buffers.in_use) == ([list_groups(5)], used + 15, 0)
+    assert (pair.flow.at_boundary, pair.flow.is_half_received, pair.flow.is_mid_request) == (False, True, True)
+    pair.now = 7.0
+    pair.near.receives = [produce(6)[15:]]
+    for _ in range(3):
+        pair.flow.readable()
+        pair.flow.resume()
+    assert pair.flow.frame is not None
+    assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.waiting_since) == (False, 15, 7.0)
+    memory.end(other, 9.0)
+    assert (pair.near.reading, pair.decided) == (True, []), "not while another connection is closed"
+    (step,) = pair.soon
+    step()
     assert pair.far.sent == [list_groups(5), produce(6)]
     assert (memory.used, pair.shared.requests) == (0, {16: 1, 0: 1})
 
 
-def test_half_a_request_without_memory_for_more_is_read_on_when_there_is_some() -> None:
-    """It reserves 256 KiB at first, and has received as much when the memory is full."""
-    size = 600_000
-    pair = Taking(max_request_bytes=2 * size, memory_bytes=300_000)
-    memory, whole = pair.shared.frames, produce(6, bytes(size))
-    pair.receive(whole[:262_144])
-    first = memory.begin(500_000, 0.0)
-    assert memory.reserve(first, 500_000, lambda: None, 0.0)
-    pair.now = 7.0
-    pair.receive(whole[262_144:])
+def test_a_connection_that_was_closed_meanwhile_is_not_read_when_memory_is_free() -> None:
+    pair = Taking(memory_bytes=100)
+    other = full(pair)
+    pair.receive(produce(6)[:15], produce(6)[15:])
+    pair.shared.frames.end(other, 0.0)
+    pair.closed = True
+    pair.soon[0]()
+    assert (pair.decided, len(pair.near.receives)) == ([], 1)
+
+
+def test_hundreds_of_requests_that_wait_are_completed_one_after_the_other_by_what_each_frees() -> None:
+    """In turns of the event loop: none within another's, which would be a call a request deep."""
+    first = Taking(memory_bytes=100)
+    pairs = [Taking() for _ in range(500)]
+    for pair in pairs:
+        pair.shared = first.shared
+        pair.soon = first.soon
+        pair._loop = first._loop
+        pair.shared.takes = {ApiKey.PRODUCE: lambda session, exchange, whole: session.take(session, exchange, whole)}
+    other = full(first)
+    for pair in pairs:
+        pair.receive(produce(6)[:15])
+        pair.near.receives = [produce(6)[15:]]
+        pair.flow.readable()
+    first.shared.frames.end(other, 0.0)
+    turns = 0
+    while first.soon:
+        assert len(first.soon) == 1, "one is woken at a time"
+        first.soon.pop(0)()
+        turns += 1
+    assert (turns, [len(pair.decided) for pair in pairs], first.shared.frames.used) == (500, [1] * 500, 0)
+
+
+@pytest.mark.parametrize(("is_full", "most"), [(False, 262_144), (True, 16_384)])
+def test_a_first_receive_is_small_while_the_memory_is_full(is_full: bool, most: int) -> None:
+    pair = Taking(max_request_bytes=2_000_000, memory_bytes=1_000_000)
+    if is_full:
+        full(pair)
+    pair.near.receives = [produce(6, bytes(900_000))]
+    pair.flow.readable()
     assert pair.flow.frame is not None
-    assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.waiting_since) == (False, 262_144, 7.0)
-    pair.now = 9.0
-    memory.end(first, 9.0)
-    assert pair.near.reading
-    pair.receive()
-    assert pair.decided == [(6, whole[4:])]
-    assert (pair.far.sent, memory.used) == ([whole], 0)
+    assert pair.flow.frame.filled == most
 
 
 def test_a_connection_that_ends_gives_its_memory_back() -> None:

@@ -19,8 +19,10 @@ from rackspan.errors import MalformedRequest
 from rackspan.gateway.clients import connections
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.net import channel, frames
+from rackspan.gateway.net import session as session_module
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.channel import BUFFER_BYTES
+from rackspan.gateway.net.frames import Frame
 from rackspan.gateway.net.requests import MAX_UNSENT
 from rackspan.gateway.net.session import ClientSession, address_of
 from rackspan.wire.apis import ApiKey
@@ -126,10 +128,12 @@ def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(
     try:
         for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
             link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
-        eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 256 * 1024, "each is being read")
+        eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 18, "each is being read")
         for record_bytes in (50_000, 300_000):
             for link in links:
-                link.sendall(b"\0")
+                # It may have been closed: it was silent for as long as a record before took.
+                with suppress(ConnectionError):
+                    link.sendall(b"\0")
             produce(gateway.bootstrap_servers, "flow", bytes(record_bytes))
     finally:
         for link in links:
@@ -329,6 +333,73 @@ def test_at_the_end_half_a_request_waits_for_responses_to_those_before_it(gatewa
         broker.sendall(framed(pack(">ihi", 5, 0, 0)))
         assert received(client)[:4] == pack(">i", 5)
         assert is_closed(client)
+
+
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_client_that_reads_nothing_does_not_hold_up_the_end(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, reads: bool
+) -> None:
+    """A response of 20 MB is on its way when the gateway ends, which would wait for an hour. One that reads gets all of it."""
+    monkeypatch.setattr(connections, "HALF_REQUEST_SECONDS", 0.5)
+    size, got = 20_000_000, 0
+    with running(cluster.bootstrap_servers) as gateway, scripted(gateway) as (client, broker, session):
+        client.sendall(framed(LIST_GROUPS))
+        received(broker)
+        sender = Thread(target=lambda: _sends(broker, framed(pack(">i", 5) + bytes(size - 4))), daemon=True)
+        sender.start()
+        eventually(lambda: session.client.unaccepted is not None, "the response waits for its client")
+        ended = Thread(target=lambda: gateway.run(gateway.gateway.drain(3600)), daemon=True)
+        ended.start()
+        while reads and got < size + 4:
+            got += len(client.recv(100_000))
+        ended.join(WITHIN_SECONDS)
+        assert not ended.is_alive()
+        assert gateway.gateway.clients.sessions == set()
+        sender.join(WITHIN_SECONDS)
+    closed = [line for line in caplog.messages if "did not read their responses" in line]
+    assert (len(closed), got) == ((0, size + 4) if reads else (1, 0))
+
+
+def _sends(link: socket.socket, data: bytes) -> None:
+    with suppress(OSError):
+        link.sendall(data)
+
+
+def test_an_honest_request_that_waits_for_memory_is_not_closed_and_one_whose_client_is_silent_is(
+    cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The memory is full of another's request, which goes on; the wait is ten times as long as a client may be silent."""
+    monkeypatch.setattr(session_module, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "OVERDUE_CHECK_SECONDS", 0.02)
+    size = 3_000_000
+    head = pack(">ihhih", size, 0, 9, 1, -1)
+    with running(cluster.bootstrap_servers, listen={"request": {"memory": {"bytes": 1_048_576}}}) as gateway:
+        clients = gateway.gateway.clients
+        memory = clients.shared.frames
+
+        async def filled() -> Frame:
+            other = memory.begin(10_000_000, 0.0)
+            while not memory.is_full or memory._first is not other:
+                memory.fill(other, memory.room(other, lambda: None, 0.0))
+            return other
+
+        other = gateway.run(filled())
+        with closing(connection(gateway)) as honest, closing(connection(gateway)) as silent:
+            silent.sendall(head)
+            assert is_closed(silent)
+            sender = Thread(target=lambda: _sends(honest, head + bytes(size - 10)), daemon=True)
+            sender.start()
+            eventually(lambda: len(memory._waiting) == 1, "the request waits for memory")
+            (session,) = clients.sessions
+            sleep(1)
+            assert session in clients.sessions
+
+            async def freed() -> None:
+                memory.end(other, asyncio.get_running_loop().time())
+
+            gateway.run(freed())
+            sender.join(WITHIN_SECONDS)
+            eventually(lambda: memory.used == 0, "it was read whole")
 
 
 @pytest.mark.slow

@@ -217,7 +217,7 @@ def test_a_close_ends_everything_once() -> None:
         world.exchanges(1)
         shared = world.session.shared
         frame = world.session._requests.frame = shared.frames.begin(100, 0.0)
-        assert shared.frames.reserve(frame, 100, lambda: None, 0.0)
+        shared.frames.fill(frame, 100)
         world.session._responses._buffer = shared.buffers.take()
         for _ in range(2):
             world.session.close()
@@ -396,6 +396,80 @@ def test_records_are_counted_by_topic_name_or_id_and_none_where_there_are_none()
             ("me", 3, UUID(int=5).bytes, 4, 2, True),
             ("me", 3, "orders", 1, 7, False),
         ]
+
+    run(scenario)
+
+
+HALF: list[tuple[bytes, bytes]] = [
+    (b"", b"\0\0"),
+    (b"", pack(">ihhih", 100, 16, 0, 1, -1)),
+    (b"", pack(">ihhih", 100, 0, 9, 1, -1)),
+    (framed(pack(">hhih", 16, 0, 1, -1)), pack(">ihh", 100, 0, 9)),
+    (framed(pack(">hhih", 16, 0, 1, -1)), pack(">ihhih", 100, 0, 9, 1, -1) + bytes(89)),
+]
+"""Whole requests, and the beginning of one that is forwarded or read whole."""
+
+
+@pytest.mark.parametrize(("before", "half"), HALF)
+@pytest.mark.parametrize("is_proven", [True, False])
+def test_a_client_that_sends_nothing_for_two_seconds_in_the_middle_of_a_request_is_overdue_and_not_between_two(
+    before: bytes, half: bytes, is_proven: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        session, now = world.session, [world.session.time()]
+        world.takes[ApiKey.PRODUCE] = lambda *_: None
+        session.is_proven = is_proven
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(session._loop, "time", lambda: now[0])
+            session.start()
+
+            def after(seconds: float, *parts: bytes) -> bool:
+                """Whether it is overdue so long after it has sent these."""
+                for part in parts:
+                    world.client.send(part)
+                    session._requests.readable()
+                now[0] += seconds
+                return session.is_overdue
+
+            assert not after(1000.0, *filter(None, [before])), "idle between two requests"
+            assert not after(2.0, half)
+            assert after(0.01)
+            assert not after(2.0, b"\0"), "it goes on"
+            now[0] += 20.0
+            session.client.pause_reading()
+            world.client.send(b"\0")
+            assert not session.is_overdue, "what is in the socket was sent, though nobody reads it"
+
+    run(scenario)
+
+
+def test_a_client_has_sent_a_request_once_one_is_whole() -> None:
+    async def scenario(world: World) -> None:
+        world.session.start()
+
+        def after(part: bytes) -> bool:
+            world.client.send(part)
+            world.session._requests.readable()
+            return world.session.has_sent_request
+
+        request = framed(pack(">hhih", 16, 0, 1, -1))
+        assert [after(request[:3]), after(request[3:13]), after(request[13:])] == [False, False, True]
+
+    run(scenario)
+
+
+def test_a_client_whose_request_is_being_decided_about_or_has_a_response_has_sent_one() -> None:
+    async def scenario(world: World) -> None:
+        world.session.is_proven = True
+        world.takes[ApiKey.PRODUCE] = lambda session, *_: setattr(session._requests, "blocked", True)
+        world.session.start()
+        world.client.send(framed(pack(">hhih", 0, 9, 1, -1)))
+        world.session._requests.readable()
+        assert (len(world.session.exchanges), world.session.has_sent_request) == (0, True)
+        world.session._requests._current = memoryview(b"")
+        assert not world.session.has_sent_request
+        world.session.respond(Exchange(16, 0, 4, Treatment.WHOLE), [b"response"])
+        assert (len(world.session.exchanges), world.session.has_sent_request) == (0, True)
 
     run(scenario)
 

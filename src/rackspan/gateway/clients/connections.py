@@ -28,7 +28,13 @@ GONE_CHECK_SECONDS: Final = 30.0
 """Between two checks of connections: for requests that arrive too slowly, and for clients that are gone."""
 
 HALF_REQUEST_SECONDS: Final = 2.0
-"""At the end: how long clients may continue to send a request that they have begun."""
+"""At the end: how long clients may continue to send a request that they have begun, and may take nothing of their responses."""
+
+_CLOSED_AT_ONCE: Final = 10
+"""Connections that are closed in one turn of the event loop: others' requests are served between them."""
+
+_MOST_LOGGED: Final = 5
+"""Log lines of one check, before one that counts the rest."""
 
 
 class Clients:
@@ -47,6 +53,10 @@ class Clients:
         self._opening = 0
         self._of_address: Counter[str] = Counter()
         """Clients, connected or being connected, by their address."""
+        self._opening_of: Counter[str] = Counter()
+        """Those that are being connected."""
+        self._new: dict[str, set[ClientSession]] = {}
+        """Those that had sent no whole request when they were looked at last."""
         self._warned: set[str] = set()
         """Addresses in a line of the log since they had no client."""
         self._open_files = raise_limit()
@@ -74,33 +84,47 @@ class Clients:
             client.close()
             return
         self._of_address[address] += 1
+        self._opening_of[address] += 1
         session = None
         try:
             session = await self._session_of(broker, client)
         finally:
+            self._opening_of[address] -= 1
             if session is None:
-                self._ended(address)
+                self._ended(address, None)
         if session is not None:
-            session.on_closed = lambda: self._ended(address)
+            self._new.setdefault(address, set()).add(session)
+            session.on_closed = lambda: self._ended(address, session)
             session.start()
 
     def _has_most(self, address: str) -> bool:
-        most = self.config.max_connections_per_address
+        """Whether an address has as many connections as one may have: in all, and of those that have sent no whole request.
+
+        Behind one address may be many clients, each of which sends a request at once (NAT).
+        """
+        config = self.config
+        most, which = config.max_connections_per_address, "connections, as many as listen.address.max.connections"
         if most is None or self._of_address[address] < most:
-            return False
+            most = config.max_new_connections_per_address
+            which = "connections without a whole request, as many as listen.address.max.new.connections"
+            if self._opening_of[address] + len(self._new.get(address, ())) < most:
+                return False
+            self._new[address] = {session for session in self._new.get(address, ()) if not session.has_sent_request}
+            if self._opening_of[address] + len(self._new[address]) < most:
+                return False
         if address not in self._warned:
             self._warned.add(address)
-            log.warning(
-                "address %s has %d connections, as many as listen.address.max.connections: others are turned away",
-                address,
-                most,
-            )
+            log.warning("address %s has %d %s: others are turned away", address, most, which)
         return True
 
-    def _ended(self, address: str) -> None:
+    def _ended(self, address: str, session: ClientSession | None) -> None:
         self._of_address[address] -= 1
+        if session is not None and address in self._new:
+            self._new[address].discard(session)
         if not self._of_address[address]:
             del self._of_address[address]
+            self._opening_of.pop(address, None)
+            self._new.pop(address, None)
             self._warned.discard(address)
 
     async def _session_of(self, broker: int, client: socket.socket) -> ClientSession | None:
@@ -147,12 +171,20 @@ class Clients:
             session.close()
 
     async def close_slow(self) -> None:
-        """Close connections whose request arrives too slowly: its memory is bounded by others, its time is bounded here."""
+        """Close connections whose request arrives too slowly, or no further: its memory is bounded by others, its time here."""
         while True:
             await asyncio.sleep(OVERDUE_CHECK_SECONDS)
-            for session in [session for session in self.sessions if session.is_overdue]:
-                log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
-                session.close()
+            closed = 0
+            for number, session in enumerate(tuple(self.sessions), 1):
+                if session in self.sessions and session.is_overdue:
+                    closed += 1
+                    if closed <= _MOST_LOGGED:
+                        log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
+                    session.close()
+                if not number % _CLOSED_AT_ONCE:
+                    await asyncio.sleep(0)
+            if closed > _MOST_LOGGED:
+                log.warning("closed %d more connections whose requests arrive too slowly", closed - _MOST_LOGGED)
 
     async def close_gone(self) -> None:
         """Close connections of clients that are gone while their request waits for a broker that does not respond."""
@@ -166,16 +198,30 @@ class Clients:
             before = gone
 
     async def drain(self, seconds: float) -> None:
-        """Let every request end that was received. `sessions` are those that did not end in this time."""
+        """Let every request end that was received. `sessions` are those that did not end in this time.
+
+        A client that takes nothing of its responses for HALF_REQUEST_SECONDS is not waited for any longer.
+        """
         self.draining = True
         for session in tuple(self.sessions):
             session.drain()
         begun = asyncio.get_running_loop().time()
+        taken: dict[ClientSession, tuple[float, tuple[int, int] | None]] = {}
+        unread = 0
         while self.sessions and (elapsed := asyncio.get_running_loop().time() - begun) < seconds:
-            if elapsed >= HALF_REQUEST_SECONDS:
-                for session in tuple(self.sessions):
+            for session in tuple(self.sessions):
+                if elapsed >= HALF_REQUEST_SECONDS:
                     session.cut_off()
+                unaccepted = session.client.unaccepted
+                since, before = taken.get(session, (elapsed, None))
+                if unaccepted is None or unaccepted != before:
+                    taken[session] = elapsed, unaccepted
+                elif elapsed - since >= HALF_REQUEST_SECONDS:
+                    unread += 1
+                    session.close()
             await asyncio.sleep(0.02)
+        if unread:
+            log.warning("%d connections were closed whose clients did not read their responses", unread)
 
     def close(self) -> None:
         for session in tuple(self.sessions):

@@ -14,6 +14,9 @@ log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 1024
 
+_ACCEPTED_AT_ONCE: Final = 4
+"""Clients in one turn of the event loop: those that are connected are served between them."""
+
 Accept = Callable[[int, socket.socket], Awaitable[None]]
 
 
@@ -57,7 +60,7 @@ class Listener:
         return self.config.advertised_host, self.config.advertised_port or self.port
 
     def _accept(self) -> None:
-        for _ in range(_BACKLOG):
+        for _ in range(_ACCEPTED_AT_ONCE):
             try:
                 client, _ = self._socket.accept()
             except (BlockingIOError, InterruptedError):

@@ -16,7 +16,7 @@ from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.record_bytes import RecordBytes, Topic
 from rackspan.gateway.core.response_end import OnPartition
-from rackspan.gateway.net.channel import BufferPool, Channel
+from rackspan.gateway.net.channel import BUFFER_BYTES, BufferPool, Channel
 from rackspan.gateway.net.frames import FrameMemory
 from rackspan.model.ids import RackId
 from rackspan.wire.framing import Piece
@@ -107,6 +107,10 @@ class Pair:
     def time(self) -> float:
         return self._loop.time()
 
+    def run_soon(self, step: Callable[[], None]) -> None:
+        """Run a step in the event loop's next turn, unless the connection is closed by then."""
+        self._loop.call_soon(lambda: None if self.closed else self.run_guarded(step))
+
     def run_guarded(self, step: Callable[[], None]) -> None:
         """Run a step; malformed bytes and bugs cost this connection."""
         try:
@@ -178,7 +182,7 @@ class ByteFlow:
             return
         buffer = self._pair.shared.buffers.take()
         try:
-            received = self._source.receive_into(buffer)
+            received = self._source.receive_into(memoryview(buffer)[: self._most_received])
         except BaseException:
             self._pair.shared.buffers.put(buffer)
             raise
@@ -231,6 +235,11 @@ class ByteFlow:
             self._buffer = None
 
     # Each direction has its own.
+
+    @property
+    def _most_received(self) -> int:
+        """Bytes of one receive."""
+        return BUFFER_BYTES
 
     def _may_read(self) -> bool:
         raise NotImplementedError

@@ -5,9 +5,12 @@ more until it has been sent.
 """
 
 import asyncio
+import fcntl
 import select
 import socket
 import ssl
+import sys
+import termios
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -63,6 +66,7 @@ class Channel:
         "on_error",
         "on_readable",
         "outgoing",
+        "received_at",
         "received_bytes",
         "sent_bytes",
         "sock",
@@ -78,6 +82,8 @@ class Channel:
         self.closed = False
         self.outgoing: deque[Piece] = deque()
         self.received_bytes = 0
+        self.received_at = loop.time()
+        """When the peer has sent something last, as far as it was received."""
         self.sent_bytes = 0
         self.on_readable: Callable[[], None]
         self.on_drained: Callable[[], None]
@@ -103,6 +109,25 @@ class Channel:
         poll.register(self.fd, select.POLLRDHUP)
         return bool(poll.poll(0))
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether the peer has sent something that was not received here."""
+        if self.closed:
+            return False
+        if self._secure and self.sock.pending():  # type: ignore[attr-defined]  # It is an SSLSocket if it is secure.
+            return True
+        return _socket_bytes(self.fd, termios.FIONREAD) > 0
+
+    @property
+    def unaccepted(self) -> tuple[int, int] | None:
+        """Bytes that were sent, and of those how many the peer's system has not taken: it changes while the peer reads.
+
+        None if nothing waits here to be sent.
+        """
+        if self.closed or not self.outgoing:
+            return None
+        return self.sent_bytes, _socket_bytes(self.fd, termios.TIOCOUTQ)
+
     def read_rest(self) -> None:
         """TLS decrypts more than one receive takes; the system does not report that as readable."""
         if self._secure and self._reading and self.sock.pending():  # type: ignore[attr-defined]  # It is an SSLSocket if it is secure.
@@ -117,10 +142,14 @@ class Channel:
         try:
             received = self.sock.recv_into(buffer)
         except _AGAIN:
+            if self._secure:
+                # A part of a TLS record may have arrived.
+                self.received_at = self._loop.time()
             return NOTHING_YET
         except ssl.SSLEOFError:
             return 0
         self.received_bytes += received
+        self.received_at = self._loop.time()
         return received
 
     def flush(self) -> bool:
@@ -180,6 +209,11 @@ class Channel:
         self.sock.close()
 
 
+def _socket_bytes(fd: int, request: int) -> int:
+    """Bytes in one of a socket's queues."""
+    return int.from_bytes(fcntl.ioctl(fd, request, bytes(4)), sys.byteorder)
+
+
 async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> None:
     """The TLS handshake of a non-blocking socket. Errors: OSError, which ssl.SSLError is."""
     while True:
@@ -223,7 +257,11 @@ async def _ready(add: Callable[..., None], remove: Callable[[int], object], fd: 
 async def connected(address: tuple[str, int], tls: ssl.SSLContext | None, server_name: str | None) -> socket.socket:
     """A connection to a broker, with TLS if a context is given. Errors: OSError."""
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    try:
+        # An address in digits needs no thread, of which thousands of clients would wait for a few.
+        found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
     failed: OSError = OSError(f"{address[0]}: no address found")
     for family, kind, protocol, _, target in found:
         sock = socket.socket(family, kind, protocol)

@@ -1,8 +1,9 @@
-"""Memory for requests that are read whole: reserved as their bytes arrive, bounded in sum.
+"""Memory for requests that are read whole: counted as their bytes arrive, bounded in sum.
 
-What a request announces reserves nothing. If the memory is full, requests wait for it in their order, and the first of them may
-exceed it: so one is always completed, and at most one request is held beyond the bound. Who sends slower than
-BYTES_PER_SECOND loses the connection: after HALF_REQUEST_SECONDS, and after WANTED_SECONDS while others wait.
+What a request announces takes nothing. If the memory is full, requests wait for it in their order, and the first of them may
+exceed it: so one can always be completed, however many others are half received. Beyond the bound there are that one and what each
+connection receives at once (FULL_RECEIVE_BYTES). Who sends slower than BYTES_PER_SECOND loses the connection: after
+HALF_REQUEST_SECONDS, and after WANTED_SECONDS while others wait.
 
 It reads no clock: every call carries its time, in seconds.
 """
@@ -19,8 +20,11 @@ WANTED_SECONDS: Final = 2.0
 
 BYTES_PER_SECOND: Final = 1_000_000
 
-_STEP_BYTES: Final = 256 * 1024
-"""A request reserves so much at first, then as much as it has received: never more than it has paid for twice over."""
+MOST_RECEIVED: Final = 1024 * 1024
+"""Bytes of one receive."""
+
+FULL_RECEIVE_BYTES: Final = 16 * 1024
+"""Bytes of the first receive of a request while the memory is full: most requests are whole by then."""
 
 _LEAST_BYTES: Final = 256 * 1024
 _KEPT_BYTES: Final = 4 * 1024 * 1024
@@ -30,14 +34,13 @@ _MOST_KEPT: Final = 8
 class Frame:
     """A request with its size in front, `filled` so far."""
 
-    __slots__ = ("buffer", "filled", "reserved", "size", "started_at", "waited_seconds", "waiting_since")
+    __slots__ = ("buffer", "filled", "size", "started_at", "waited_seconds", "waiting_since")
 
     def __init__(self, buffer: mmap.mmap, size: int, now: float) -> None:
         self.buffer = buffer
         """Memory of `size` bytes or more, of which the system allocates a page when its first byte arrives."""
         self.size = size
         self.filled = 0
-        self.reserved = 0
         self.started_at = now
         self.waited_seconds = 0.0
         """How long it has waited for memory, which is not the client's fault."""
@@ -49,7 +52,7 @@ class Frame:
 
 
 class FrameMemory:
-    """All frames of a process, which reserve at most `most_bytes`, and one of them more."""
+    """All frames of a process, which take at most `most_bytes`, and one of them more."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
@@ -58,42 +61,64 @@ class FrameMemory:
         """The one that may exceed the bound."""
         self._waiting: dict[Frame, Callable[[], None]] = {}
         """In the order in which they began to wait, and what to call when there is memory."""
+        self._woken: Frame | None = None
+        """The one whose turn it is, until it has tried to receive: others are woken after it, and take nothing before."""
         self.used = 0
 
+    @property
+    def is_full(self) -> bool:
+        return self.used >= self._most
+
     def begin(self, size: int, now: float) -> Frame:
-        """A frame without reserved memory."""
+        """A frame of which nothing has arrived."""
         for index, buffer in enumerate(self._free):
             if len(buffer) >= size:
                 return Frame(self._free.pop(index), size, now)
         return Frame(_lazy_memory(size if size > _KEPT_BYTES else max(size, _LEAST_BYTES)), size, now)
 
-    def reserve(self, frame: Frame, least: int, wake: Callable[[], None], now: float) -> bool:
-        """Reserve at least `least` bytes in all, and more if there are. False: `wake` is called when it is worth another try."""
-        target = min(frame.size, max(least, 2 * frame.filled, _STEP_BYTES))
-        more = target - frame.reserved
-        if more <= 0:
-            return True
-        if self.used + more > self._most and self._first is not frame:
-            if self._first is not None:
-                self._waiting.setdefault(frame, wake)
-                frame.waiting_since = now if frame.waiting_since is None else frame.waiting_since
-                return False
-            self._first = frame
+    def room(self, frame: Frame, wake: Callable[[], None], now: float) -> int:
+        """How many bytes of a frame may be received now. 0: `wake` is called when it is worth another try.
+
+        What has arrived, or that nothing has, is reported by `fill`: until then nobody else is woken.
+        """
+        missing = min(frame.size - frame.filled, MOST_RECEIVED)
+        if frame is self._first:
+            return missing
+        free = self._most - self.used
+        is_next = next(iter(self._waiting), frame) is frame
+        if not is_next or (free <= 0 and self._first is not None):
+            if frame is self._woken:
+                self._woken = None
+            self._waiting.setdefault(frame, wake)
+            frame.waiting_since = now if frame.waiting_since is None else frame.waiting_since
+            return 0
         self._stop_waiting(frame, now)
-        frame.reserved = target
-        self.used += more
-        return True
+        if free <= 0:
+            self._first = frame
+            return missing
+        return min(missing, free)
+
+    def fill(self, frame: Frame, size: int) -> None:
+        """So many bytes more have arrived in a frame, maybe none."""
+        frame.filled += size
+        self.used += size
+        self._pass_turn(frame)
 
     def end(self, frame: Frame, now: float) -> None:
-        """Its memory is free again; those that wait try once more, the first of them first."""
+        """Its memory is free again, for the first of those that wait, and for the next when that one has received something."""
         self._stop_waiting(frame, now)
-        self.used -= frame.reserved
-        frame.reserved = 0
+        self.used -= frame.filled
         if frame is self._first:
             self._first = None
         if len(frame.buffer) <= _KEPT_BYTES and len(self._free) < _MOST_KEPT:
             self._free.append(frame.buffer)
-        for wake in [*self._waiting.values()]:
+        self._pass_turn(frame)
+
+    def _pass_turn(self, frame: Frame) -> None:
+        if frame is self._woken:
+            self._woken = None
+        if self._woken is None and self._waiting and (not self.is_full or self._first is None):
+            self._woken, wake = next(iter(self._waiting.items()))
             wake()
 
     def is_overdue(self, frame: Frame, now: float) -> bool:

@@ -7,7 +7,8 @@ from typing import Final
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.core.apis import TREATMENTS, Treatment
 from rackspan.gateway.net.byte_flow import SIZE_BYTES, ByteFlow, Exchange, Pair
-from rackspan.gateway.net.frames import Frame
+from rackspan.gateway.net.channel import BUFFER_BYTES
+from rackspan.gateway.net.frames import FULL_RECEIVE_BYTES, Frame
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Piece
 
@@ -56,7 +57,9 @@ class RequestFlow(ByteFlow):
         return self._left > 0
 
     def _may_read(self) -> bool:
-        return not self._sink.outgoing and self._may_pass() and not (self._pair.draining and self.at_boundary)
+        waits = self.frame is not None and self.frame.waiting_since is not None
+        may_pass = not waits and not self._sink.outgoing and self._may_pass()
+        return may_pass and not (self._pair.draining and self.at_boundary)
 
     def _may_pass(self) -> bool:
         pair = self._pair
@@ -67,23 +70,22 @@ class RequestFlow(ByteFlow):
         if frame is None or frame.is_whole or self.blocked:
             super()._receive()
             return
-        if not self._reserved(frame, frame.filled + 1):
+        memory = self._pair.shared.frames
+        room = memory.room(frame, self._memory_freed, self._pair.time())
+        if not room:
             self._source.pause_reading()
             return
-        received = self._source.receive_into(memoryview(frame.buffer)[frame.filled : frame.reserved])
+        received = self._source.receive_into(memoryview(frame.buffer)[frame.filled : frame.filled + room])
+        memory.fill(frame, max(received, 0))
         if received == 0:
             self._ended()
         if received <= 0:
             return
-        frame.filled += received
         if frame.is_whole:
             self._take(memoryview(frame.buffer)[: frame.size])
             self._resume()
         else:
             self._source.read_rest()
-
-    def _reserved(self, frame: Frame, least: int) -> bool:
-        return self._pair.shared.frames.reserve(frame, least, self._memory_freed, self._pair.time())
 
     def _pass_on(self, data: memoryview) -> int:
         if self.frame is not None and self.frame.is_whole:
@@ -159,9 +161,8 @@ class RequestFlow(ByteFlow):
         header = self._header
         if not header and len(there) == frame_bytes:
             self._take(there)
-        elif not self._gather(header, there, frame_bytes):
-            # No memory for it now.
-            return False
+        else:
+            self._gather(header, there, frame_bytes)
         self._pair.shared.requests[exchange.api_key] += 1
         self._header = b""
         return True
@@ -185,28 +186,43 @@ class RequestFlow(ByteFlow):
         if not _LEAST_BYTES <= size <= most_bytes:
             raise MalformedRequest(f"a request of {size} bytes; at most {most_bytes} are read")
 
-    def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> bool:
-        """Begin a frame with what is there of it; False if there is no memory for that."""
-        frame = self.frame or self._pair.shared.frames.begin(frame_bytes, self._pair.time())
+    def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> None:
+        """Begin a frame with what is there of it. That takes memory already, so that it need not wait for any."""
+        memory = self._pair.shared.frames
+        frame = self.frame = memory.begin(frame_bytes, self._pair.time())
         filled = len(header) + len(data)
-        self.frame = frame
-        if not self._reserved(frame, filled):
-            self.blocked = True
-            return False
         frame.buffer[: len(header)] = header
         frame.buffer[len(header) : filled] = data
-        frame.filled = filled
+        memory.fill(frame, filled)
         if frame.is_whole:
             self._take(memoryview(frame.buffer)[:frame_bytes])
-        return True
 
     def _memory_freed(self) -> None:
-        frame = self.frame
-        if frame is not None and frame.filled:
-            self._source.resume_reading()
-            return
-        self.blocked = False
-        self.resume()
+        # Later: this is called while another connection gives its memory back. At once, too: nothing may be in the socket.
+        self._source.resume_reading()
+        self._pair.run_soon(self._receive)
+
+    @property
+    def _most_received(self) -> int:
+        return FULL_RECEIVE_BYTES if self._pair.shared.frames.is_full else BUFFER_BYTES
+
+    @property
+    def is_mid_request(self) -> bool:
+        """Whether the client has sent the beginning of a request and not all of it, as far as it was received."""
+        frame, rest = self.frame, self._rest if self._rest is not None else memoryview(b"")
+        if frame is not None:
+            return not frame.is_whole
+        if self._left:
+            return self._left > len(rest)
+        begun = self._header + bytes(rest[:SIZE_BYTES])
+        if len(begun) < SIZE_BYTES:
+            return bool(begun)
+        return len(self._header) + len(rest) < _SIZE.unpack_from(begun)[0] + SIZE_BYTES
+
+    @property
+    def has_taken_one(self) -> bool:
+        """Whether a whole request is being decided about."""
+        return bool(self._current)
 
     def proven(self) -> None:
         """The broker has responded: read requests again."""

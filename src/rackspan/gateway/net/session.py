@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
 
+SILENT_SECONDS: Final = 2.0
+"""How long a client may send nothing in the middle of a request."""
+
 _PROOF_VERSION: Final = 4
 """The version of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
 
@@ -76,9 +79,21 @@ class ClientSession(Pair):
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the client sends a request that is read whole too slowly."""
-        frame = self._requests.frame
-        return frame is not None and self.shared.frames.is_overdue(frame, self.time())
+        """Whether the client sends a request that is read whole too slowly, or nothing more of one that it has begun.
+
+        What is in the socket was sent: a client whose request waits for memory, or behind others, is not silent.
+        """
+        now, frame = self.time(), self._requests.frame
+        if frame is not None and self.shared.frames.is_overdue(frame, now):
+            return True
+        is_silent = now - self.client.received_at > SILENT_SECONDS and self._requests.is_mid_request
+        return is_silent and not self.client.has_unread
+
+    @property
+    def has_sent_request(self) -> bool:
+        """Whether the client has sent one whole request since it is connected."""
+        requests = self._requests
+        return self.client.sent_bytes > 0 or requests.has_taken_one or len(self.exchanges) > requests.is_half_forwarded
 
     def start(self) -> None:
         self._sessions.add(self)
