@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from random import Random
 
 import pytest
 
@@ -10,7 +11,7 @@ from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId, RackId
 from rackspan.placement.cluster_placer import ClusterPlacer, refusal_of
 from rackspan.placement.placer import CheckedPlacer, TopicAssignment
-from rackspan.placement.registry import PLACER_CLASS_CONFIG
+from rackspan.placement.registry import PLACER_CLASS_CONFIG, configured_placer
 from rackspan.placement.usable_brokers import UsableBroker
 
 
@@ -59,6 +60,29 @@ def test_only_automatic_creation_with_partial_racks_is_placed_without_racks(
     first = First()
     made(first, "first").place(0, 1, 2, brokers(*racks), dict, automatic=automatic)
     assert first.racks == offered
+
+
+@pytest.mark.parametrize("name", ["rack-alternated", "balanced"])
+@pytest.mark.parametrize("remedy", ["safe", "disabled", "racks"])
+def test_a_placer_that_requires_racks_names_what_a_client_of_a_cluster_can_do(name: str, remedy: str) -> None:
+    """Kafka's words name an option of a tool, which Kafka 4 does not have. Each remedy is carried out here."""
+
+    def place(racks: tuple[str | None, ...], **configs: str) -> TopicAssignment:
+        configs |= {PLACER_CLASS_CONFIG: name}
+        placer = ClusterPlacer(configs, lambda configs: configured_placer(configs, Random(1)))
+        return placer.place(0, 1, 2, brokers(*racks), dict, automatic=False)
+
+    with pytest.raises(PartialRacks) as refused:
+        place(("a", None, "b", None))
+    assert str(refused.value) == (
+        f"Not all brokers have rack information, and {name} requires it. No rack: brokers 1,3. Set broker.rack there, or "
+        "replica.placer.rack.aware to safe or disabled where the placer is configured "
+        "(placement.configs.replica.placer.rack.aware in a gateway's file)"
+    )
+    if remedy == "racks":
+        assert place(("a", "c", "b", "c"))
+    else:
+        assert place(("a", None, "b", None), **{"replica.placer.rack.aware": remedy})
 
 
 def test_the_load_is_passed_before_every_placement_to_the_placer_that_reads_it() -> None:

@@ -236,16 +236,18 @@ def receive(gateway: Gateway, client: str, *, size: str, bytes: str) -> Iterator
 
 def _received(gateway: Gateway, client: str) -> Iterator[str]:
     frame, sent = gateway.frames[client], gateway.waiting[client]
-    if not gateway.memory.reserve(frame, sent, lambda: None, gateway.now):
-        yield f"{client}: waits for memory"
-        return
+    while left := sent - frame.filled:
+        size = gateway.memory.receivable(frame, lambda: None, gateway.now)
+        if not size:
+            yield f"{client}: waits for memory, {frame.filled:,} bytes have arrived"
+            return
+        gateway.memory.fill(frame, min(size, left))
     del gateway.waiting[client]
-    frame.filled = sent
     if frame.is_whole:
         yield f"{client}: its request is whole"
         yield from _end_frame(gateway, client)
     else:
-        yield f"{client}: {frame.filled:,} of {frame.size:,} bytes, {frame.reserved:,} reserved"
+        yield f"{client}: {frame.filled:,} of {frame.size:,} bytes, {gateway.memory.used:,} in use"
 
 
 def _end_frame(gateway: Gateway, client: str) -> Iterator[str]:

@@ -53,7 +53,11 @@ class Guarding:
         )
         settings = guard_settings(config)
         self.guard = AcknowledgementGuard(settings, required=backend.policies.requirement)
-        self.isr = None if config.http is None else GuardedIsr(backend.cluster, backend.policies)
+        self.isr = (
+            None
+            if config.http is None
+            else GuardedIsr(backend.cluster, backend.policies, reads_brokers=settings.reads_logs)
+        )
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
         self.produce = handler(self.guard, backend, addresses, self._source)
 

@@ -153,6 +153,14 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
     yield from _refusals(gateway, produce.refusals)
     if guarding.isr is not None and guarding.isr.by_leader is not None:
         yield from _isr(gateway, guarding.isr.by_leader)
+        stopped = GaugeMetricFamily(
+            "rackspan_gateway_stopped_partitions",
+            "partitions with enough racks in sync, in too few of which a broker responds to this gateway: acks=all is refused here",
+            labels=("topic",),
+        )
+        for topic, count in guarding.isr.stopped.items():
+            stopped.add_metric((topic,), count)
+        yield stopped
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
     yield _counter(
         "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
@@ -268,5 +276,10 @@ def _readiness(gateway: Gateway) -> tuple[int, str]:
         return 503, f"{reason}\n"
     guarding, now = gateway.guarding, asyncio.get_running_loop().time()
     late = None if guarding is None else guarding.guard.disagreement(now)
-    warnings = [*gateway.warnings(), *([] if late is None else [str(late)])]
+    isr = None if guarding is None else guarding.isr
+    warnings = [
+        *gateway.warnings(),
+        *([] if late is None else [str(late)]),
+        *([] if isr is None else isr.warnings()),
+    ]
     return 200, "".join(["ready\n", *(f"warning: {warning}\n" for warning in warnings)])

@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, RackspanError
+from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, RackspanError
 from rackspan.kafka_bytes.error_codes import ErrorCode
-from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
 from rackspan.placement.usable_brokers import UsableBroker, refuse_factor
+from rackspan.text import noun_and_ids
 
 if TYPE_CHECKING:
     from rackspan.placement.placer import CheckedPlacer, TopicAssignment
@@ -68,7 +69,15 @@ class ClusterPlacer:
         placer = self._created()
         if self.name in LOAD_AWARE:
             placer.configure({**load(), **self.configs})
-        return placer.place(start_partition, partitions, replication_factor, brokers)
+        try:
+            return placer.place(start_partition, partitions, replication_factor, brokers)
+        except PartialRacks as error:
+            # In Kafka's words the remedy is an option that no client of a cluster has.
+            rackless = noun_and_ids("broker", [broker.id for broker in brokers if broker.rack is None])
+            raise PartialRacks(
+                f"Not all brokers have rack information, and {self.name} requires it. No rack: {rackless}. Set broker.rack there, or "
+                f"{RACK_AWARE_CONFIG} to safe or disabled where the placer is configured (placement.configs.{RACK_AWARE_CONFIG} in a gateway's file)"
+            ) from error
 
     def close(self) -> None:
         """Close the placer: no topic is created after this. One that fails is logged, and what closes it goes on, as in Kafka."""

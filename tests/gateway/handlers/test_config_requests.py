@@ -91,7 +91,7 @@ def test_a_value_is_removed_from_a_topic_that_the_gateway_may_not_describe() -> 
     made, policies = requests_of(cluster, store)
     policies.replay(*record(Scope.TOPIC, "orders", Entry(2, ID)))
     responses = [response(resource_type=ConfigResourceType.TOPIC, resource_name="orders")]
-    changes = {(ConfigResourceType.TOPIC, "orders"): ConfigChange(Scope.TOPIC, "orders", None)}
+    changes = {(int(ConfigResourceType.TOPIC), "orders"): ConfigChange(Scope.TOPIC, "orders", None)}
     asyncio.run(made._keep(changes, responses))
     assert [one.error_code for one in responses] == [0]
     assert (cluster.requests, store.written) == (0, [(*record(Scope.TOPIC, "orders", None), 1)])

@@ -269,6 +269,8 @@ def test_a_value_changes_only_where_a_request_names_it_and_every_lowering_is_cou
     for replaces, kind, name, named in changes:
         if kind == TOPIC and not name:
             continue
+        body: Any
+        result: Any
         if replaces:
             configs: Configs = [("retention.ms", "5")] if not named else [(KEY, named), ("retention.ms", "5")]
             body, result = replacing((kind, name, configs)), replaced((kind, name))

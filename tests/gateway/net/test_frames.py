@@ -21,11 +21,11 @@ def nothing() -> None:
 
 
 def received(memory: FrameMemory, frame: Frame, size: int, now: float = 0.0) -> int:
-    """Receive at most so many bytes, in as many parts as the memory has room for; how many they were."""
+    """Receive at most so many bytes, in as many parts as the memory allows; how many they were."""
     left = size
-    while left and (room := memory.room(frame, nothing, now)):
-        memory.fill(frame, min(room, left))
-        left -= min(room, left)
+    while left and (free := memory.receivable(frame, nothing, now)):
+        memory.fill(frame, min(free, left))
+        left -= min(free, left)
     return size - left
 
 
@@ -48,7 +48,7 @@ def test_a_request_takes_what_has_arrived_and_nothing_for_what_it_announces() ->
     assert memory.used == 0
     for arrived in (18, 0, 300_000, 1):
         before = memory.used
-        assert memory.room(frame, nothing, 0.0) >= arrived
+        assert memory.receivable(frame, nothing, 0.0) >= arrived
         memory.fill(frame, arrived)
         assert memory.used - before == arrived
     memory.end(frame, 0.0)
@@ -58,10 +58,10 @@ def test_a_request_takes_what_has_arrived_and_nothing_for_what_it_announces() ->
 def test_a_receive_has_the_room_that_is_left_and_one_megabyte_at_most() -> None:
     memory = FrameMemory(3 * 1024 * 1024)
     large = begun(memory, 50 * MOST, 2 * 1024 * 1024 + 1)
-    assert memory.room(large, nothing, 0.0) == 1024 * 1024 - 1
-    assert memory.room(memory.begin(10, 0.0), nothing, 0.0) == 10
+    assert memory.receivable(large, nothing, 0.0) == 1024 * 1024 - 1
+    assert memory.receivable(memory.begin(10, 0.0), nothing, 0.0) == 10
     empty = FrameMemory(3 * 1024 * 1024)
-    assert empty.room(empty.begin(50 * MOST, 0.0), nothing, 0.0) == 1024 * 1024
+    assert empty.receivable(empty.begin(50 * MOST, 0.0), nothing, 0.0) == 1024 * 1024
 
 
 def test_a_request_of_any_size_is_read_when_nothing_else_is() -> None:
@@ -78,18 +78,18 @@ def test_one_request_may_exceed_the_bound_and_the_others_are_woken_in_their_orde
     first, frames = full(memory), [memory.begin(MOST, 0.0) for _ in range(3)]
     wakes: list[Callable[[], None]] = [lambda number=number: woken.append(number) for number in range(3)]  # type: ignore[misc]
     for frame, wake in zip(frames, wakes, strict=True):
-        assert memory.room(frame, wake, 0.0) == 0
+        assert memory.receivable(frame, wake, 0.0) == 0
     memory.end(first, 1.0)
     assert woken == [0]
-    assert memory.room(frames[1], wakes[1], 1.0) == 0, "it is not its turn"
-    assert memory.room(frames[0], wakes[0], 1.0) == MOST
+    assert memory.receivable(frames[1], wakes[1], 1.0) == 0, "it is not its turn"
+    assert memory.receivable(frames[0], wakes[0], 1.0) == MOST
     assert woken == [0]
     memory.fill(frames[0], MOST // 2)
     assert woken == [0, 1]
-    assert memory.room(frames[1], wakes[1], 1.0) == MOST // 2
+    assert memory.receivable(frames[1], wakes[1], 1.0) == MOST // 2
     memory.fill(frames[1], MOST // 2)
     assert woken == [0, 1, 2], "the memory is full, and it is the one that may exceed it"
-    assert memory.room(frames[2], wakes[2], 1.0) == MOST
+    assert memory.receivable(frames[2], wakes[2], 1.0) == MOST
 
 
 @pytest.mark.parametrize("leaves", [False, True])
@@ -97,13 +97,13 @@ def test_who_is_woken_and_receives_nothing_leaves_its_turn_to_the_next(leaves: b
     memory, woken = FrameMemory(MOST), list[int]()
     first, frames = full(memory), [memory.begin(100, 0.0) for _ in range(2)]
     for number, frame in enumerate(frames):
-        assert memory.room(frame, lambda number=number: woken.append(number), 0.0) == 0  # type: ignore[misc]
+        assert memory.receivable(frame, lambda number=number: woken.append(number), 0.0) == 0  # type: ignore[misc]
     memory.end(first, 1.0)
     assert woken == [0]
     if leaves:
         memory.end(frames[0], 1.0)
     else:
-        assert memory.room(frames[0], nothing, 1.0) == 100
+        assert memory.receivable(frames[0], nothing, 1.0) == 100
         memory.fill(frames[0], 0)
     assert woken == [0, 1]
 
@@ -124,8 +124,8 @@ def test_freed_memory_wakes_as_many_as_it_serves(sockets: int) -> None:
         tries.append(frame)
 
     def receive(frame: Frame) -> None:
-        while frame.filled < size and (room := memory.room(frame, lambda: woken(frame), 0.0)):
-            memory.fill(frame, min(room, size - frame.filled))
+        while frame.filled < size and (free := memory.receivable(frame, lambda: woken(frame), 0.0)):
+            memory.fill(frame, min(free, size - frame.filled))
 
     for frame in frames:
         receive(frame)
@@ -146,7 +146,7 @@ def test_a_request_is_overdue_by_its_size_and_while_others_wait_by_what_has_arri
     frame = begun(memory, 2 * BYTES_PER_SECOND, BYTES_PER_SECOND // 2)
     if waiting:
         full(memory)
-        assert memory.room(memory.begin(10, 0.0), nothing, 0.0) == 0
+        assert memory.receivable(memory.begin(10, 0.0), nothing, 0.0) == 0
     assert not memory.is_overdue(frame, allowed)
     assert memory.is_overdue(frame, allowed + 0.01)
 
@@ -155,10 +155,10 @@ def test_the_time_in_which_a_request_waits_for_memory_does_not_count() -> None:
     memory = FrameMemory(MOST)
     other = full(memory)
     frame = memory.begin(10, 0.0)
-    assert memory.room(frame, nothing, 0.0) == 0
+    assert memory.receivable(frame, nothing, 0.0) == 0
     assert not memory.is_overdue(frame, 1000.0)
     memory.end(other, 1000.0)
-    assert memory.room(frame, nothing, 1000.0) == 10
+    assert memory.receivable(frame, nothing, 1000.0) == 10
     assert not memory.is_overdue(frame, 1000.0 + HALF_REQUEST_SECONDS)
     assert memory.is_overdue(frame, 1000.1 + HALF_REQUEST_SECONDS)
 
@@ -190,10 +190,10 @@ def test_every_client_that_goes_on_sending_is_served_whatever_the_others_do(seed
         for frame in rng.sample([*open_ones], len(open_ones)):
             sends, stalls = open_ones[frame]
             if frame in ready:
-                room = memory.room(frame, lambda frame=frame: wake(frame), now)  # type: ignore[misc]
-                if room:
+                free = memory.receivable(frame, lambda frame=frame: wake(frame), now)  # type: ignore[misc]
+                if free:
                     receives += 1
-                    memory.fill(frame, min(room, sends - frame.filled, rng.randrange(1, 300_000)))
+                    memory.fill(frame, min(free, sends - frame.filled, rng.randrange(1, 300_000)))
                 else:
                     ready.discard(frame)
             if frame.is_whole or memory.is_overdue(frame, now):

@@ -441,7 +441,7 @@ def full(pair: Taking) -> Frame:
     memory = pair.shared.frames
     other = memory.begin(10_000_000, 0.0)
     while not memory.is_full or memory._first is None:
-        memory.fill(other, memory.room(other, lambda: None, 0.0))
+        memory.fill(other, memory.receivable(other, lambda: None, 0.0))
     return other
 
 

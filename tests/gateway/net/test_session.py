@@ -380,7 +380,7 @@ def test_an_honest_request_that_waits_for_memory_is_not_closed_and_one_whose_cli
         async def filled() -> Frame:
             other = memory.begin(10_000_000, 0.0)
             while not memory.is_full or memory._first is not other:
-                memory.fill(other, memory.room(other, lambda: None, 0.0))
+                memory.fill(other, memory.receivable(other, lambda: None, 0.0))
             return other
 
         other = gateway.run(filled())

@@ -3,16 +3,21 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client.core import Metric as Family
 
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway import metrics
 from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
-from rackspan.gateway.upstream.guarded_isr import GuardedIsr, partitions_by_leader
+from rackspan.gateway.upstream import guarded_isr
+from rackspan.gateway.upstream.guarded_isr import GuardedIsr, partitions_by_leader, stopped_partitions
+from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import (
     MetadataRequestData,
@@ -87,6 +92,7 @@ class Requested:
 
     def __init__(self) -> None:
         self.topics: list[list[str] | None] = []
+        self.by_id: dict[int, object] = {}
 
     async def any_connection(self) -> "Requested":
         return self
@@ -115,7 +121,7 @@ def test_metadata_is_requested_of_the_topics_that_may_require_racks_and_of_no_ot
     policies: FilePolicies, requested: list[list[str] | None]
 ) -> None:
     cluster = Requested()
-    isr = GuardedIsr(cast("Any", cluster), Policies(policies))
+    isr = GuardedIsr(cast("Any", cluster), Policies(policies), reads_brokers=True)
     asyncio.run(isr.read())
     assert (cluster.topics, isr.by_leader) == (requested, {})
 
@@ -123,7 +129,7 @@ def test_metadata_is_requested_of_the_topics_that_may_require_racks_and_of_no_ot
 def test_the_isrs_are_read_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster, sleeps = Requested(), Sleeps(3)
     monkeypatch.setattr(asyncio, "sleep", sleeps)
-    isr = GuardedIsr(cast("Any", cluster), Policies(FilePolicies(min_insync_racks=2)))
+    isr = GuardedIsr(cast("Any", cluster), Policies(FilePolicies(min_insync_racks=2)), reads_brokers=False)
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(isr.follow())
     assert (sleeps.seconds, cluster.topics) == ([5.0, 5.0, 5.0], [None, None, None])
@@ -178,3 +184,117 @@ def test_they_are_read_while_metrics_are_served(cluster: EmbeddedCluster) -> Non
         assert guarding.isr is None
     with running(cluster.bootstrap_servers, listen={"http": "127.0.0.1:0"}, topics=topics) as gateway:
         eventually(lambda: UNDER in gateway.run(served(gateway)), "the ISRs are read")
+
+
+RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
+BITS = rack_bits(Broker(BrokerId(broker), RackId(rack)) for broker, rack in RACKS.items())
+
+
+def described(*partitions: tuple[int, list[int]]) -> MetadataResponseData:
+    """Metadata of topic orders: each partition's leader and ISR."""
+    made = [
+        MetadataResponsePartition(partition_index=index, leader_id=leader, isr_nodes=isr)
+        for index, (leader, isr) in enumerate(partitions)
+    ]
+    return MetadataResponseData(topics=[MetadataResponseTopic(name="orders", partitions=made)])
+
+
+@given(
+    st.lists(st.sampled_from([*RACKS]), min_size=1, unique=True),
+    st.sets(st.sampled_from([*RACKS])),
+    st.integers(1, 4),
+)
+def test_a_partition_is_stopped_if_what_responds_is_too_few_racks_and_what_is_in_sync_is_not(
+    isr: list[int], silent: set[int], value: int
+) -> None:
+    """Against racks by name. Its leader has to respond in any case."""
+    policies = Policies(FilePolicies(min_insync_racks=value))
+    in_sync = {RACKS[broker] for broker in isr}
+    read = {RACKS[broker] for broker in isr if broker not in silent} if isr[0] not in silent else set()
+    expected = {"orders": 1} if value > 1 and len(read) < value <= len(in_sync) else {}
+    assert stopped_partitions(described((isr[0], isr)), policies, BITS, silent) == expected
+
+
+class Links:
+    """A cluster of three brokers in three racks, of which some accept a request and do not respond, or no connection."""
+
+    by_id = (1, 3, 5)
+
+    def __init__(self, *, half_open: int, closed: int) -> None:
+        self._half_open, self._closed = half_open, closed
+
+    async def any_connection(self) -> Any:
+        return await self.connection(1)
+
+    async def connection(self, broker: int) -> Any:
+        if broker == self._closed:
+            raise ConnectionRefusedError
+
+        async def call(_key: ApiKey, request: MetadataRequestData, seconds: float = 5.0) -> MetadataResponseData:
+            if broker == self._half_open:
+                await asyncio.sleep(seconds)
+                raise TimeoutError
+            return MetadataResponseData() if request.topics == [] else described((1, [1, 3]), (3, [3, 1]), (1, [1, 5]))
+
+        return SimpleNamespace(call=call)
+
+    def all_brokers(self) -> tuple[Broker, ...]:
+        return tuple(Broker(BrokerId(broker), RackId(RACKS[broker])) for broker in self.by_id)
+
+
+@pytest.mark.parametrize(
+    ("half_open", "closed", "reads_brokers", "stopped", "silent"),
+    [
+        (0, 0, True, 0, None),
+        (3, 0, True, 2, "broker 3"),
+        (5, 0, True, 1, "broker 5"),
+        (3, 5, True, 3, "brokers 3, 5"),
+        # In mode strict the controllers' log shows the ISR.
+        (3, 5, False, 0, None),
+    ],
+)
+def test_which_topics_a_half_open_link_stops_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    half_open: int,
+    closed: int,
+    reads_brokers: bool,
+    stopped: int,
+    silent: str | None,
+) -> None:
+    monkeypatch.setattr(guarded_isr, "RESPONSE_SECONDS", 0.05)
+    links = cast("Any", Links(half_open=half_open, closed=closed))
+    isr = GuardedIsr(links, Policies(FilePolicies(min_insync_racks=2)), reads_brokers=reads_brokers)
+    asyncio.run(isr.read())
+    assert isr.stopped == ({"orders": stopped} if stopped else {})
+    noun = "partition" if stopped == 1 else "partitions"
+    assert [*isr.warnings()] == (
+        []
+        if silent is None
+        else [
+            f"{silent} did not respond to this gateway in 0.05 s, so that acks=all is refused on {stopped} {noun} of orders, whose ISR has "
+            "enough racks; look at the link to them, and let clients use another gateway meanwhile"
+        ]
+    )
+
+
+def test_the_gateway_that_is_stopped_is_ready_with_a_warning_and_a_metric(cluster: EmbeddedCluster) -> None:
+    tables = {"listen": {"http": "127.0.0.1:0"}, "topics": {"orders": {"min": {"insync": {"racks": 2}}}}}
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        guarding = gateway.gateway.guarding
+        assert guarding is not None
+        assert guarding.isr is not None
+        isr = guarding.isr
+
+        async def page() -> tuple[int, str]:
+            isr.stopped, isr._silent = {"orders": 2}, (3,)
+            return metrics._readiness(gateway.gateway)
+
+        eventually(lambda: UNDER in gateway.run(served(gateway)), "the ISRs are read")
+        status, text = gateway.run(page())
+        assert (status, "warning: broker 3 did not respond to this gateway" in text) == (200, True)
+        stopped = gateway.run(families_now(gateway))["rackspan_gateway_stopped_partitions"]
+        assert [(sample.labels, sample.value) for sample in stopped.samples] == [({"topic": "orders"}, 2.0)]
+
+
+async def families_now(gateway: RunningGateway) -> dict[str, Family]:
+    return {family.name: family for family in metrics.families(gateway.gateway)}

@@ -14,6 +14,7 @@ from rackspan.gateway.net.channel import connected, sends
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import ClientSession, address_of
 from rackspan.gateway.upstream.cluster import UpstreamCluster
+from rackspan.text import count_noun
 
 log = logging.getLogger(__name__)
 
@@ -206,22 +207,22 @@ class Clients:
         for session in tuple(self.sessions):
             session.drain()
         begun = asyncio.get_running_loop().time()
-        taken: dict[ClientSession, tuple[float, tuple[int, int] | None]] = {}
+        progress: dict[ClientSession, tuple[float, tuple[int, int] | None]] = {}
         unread = 0
         while self.sessions and (elapsed := asyncio.get_running_loop().time() - begun) < seconds:
             for session in tuple(self.sessions):
                 if elapsed >= HALF_REQUEST_SECONDS:
                     session.cut_off()
                 unaccepted = session.client.unaccepted
-                since, before = taken.get(session, (elapsed, None))
+                since, before = progress.get(session, (elapsed, None))
                 if unaccepted is None or unaccepted != before:
-                    taken[session] = elapsed, unaccepted
+                    progress[session] = elapsed, unaccepted
                 elif elapsed - since >= HALF_REQUEST_SECONDS:
                     unread += 1
                     session.close()
             await asyncio.sleep(0.02)
         if unread:
-            log.warning("%d connections were closed whose clients did not read their responses", unread)
+            log.warning("%s closed, as clients did not read their responses", count_noun(unread, "connection"))
 
     def close(self) -> None:
         for session in tuple(self.sessions):

@@ -76,7 +76,7 @@ class FrameMemory:
                 return Frame(self._free.pop(index), size, now)
         return Frame(_lazy_memory(size if size > _KEPT_BYTES else max(size, _LEAST_BYTES)), size, now)
 
-    def room(self, frame: Frame, wake: Callable[[], None], now: float) -> int:
+    def receivable(self, frame: Frame, wake: Callable[[], None], now: float) -> int:
         """How many bytes of a frame may be received now. 0: `wake` is called when it is worth another try.
 
         What has arrived, or that nothing has, is reported by `fill`: until then nobody else is woken.

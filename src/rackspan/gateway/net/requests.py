@@ -71,11 +71,11 @@ class RequestFlow(ByteFlow):
             super()._receive()
             return
         memory = self._pair.shared.frames
-        room = memory.room(frame, self._memory_freed, self._pair.time())
-        if not room:
+        size = memory.receivable(frame, self._memory_freed, self._pair.time())
+        if not size:
             self._source.pause_reading()
             return
-        received = self._source.receive_into(memoryview(frame.buffer)[frame.filled : frame.filled + room])
+        received = self._source.receive_into(memoryview(frame.buffer)[frame.filled : frame.filled + size])
         memory.fill(frame, max(received, 0))
         if received == 0:
             self._ended()
@@ -217,7 +217,8 @@ class RequestFlow(ByteFlow):
         begun = self._header + bytes(rest[:SIZE_BYTES])
         if len(begun) < SIZE_BYTES:
             return bool(begun)
-        return len(self._header) + len(rest) < _SIZE.unpack_from(begun)[0] + SIZE_BYTES
+        (size,) = _SIZE.unpack_from(begun)
+        return len(self._header) + len(rest) < int(size) + SIZE_BYTES
 
     @property
     def has_taken_one(self) -> bool:

@@ -1,8 +1,12 @@
-"""The ISRs of guarded partitions, read from time to time for metrics. What is acknowledged does not depend on them."""
+"""The ISRs of guarded partitions, and whether the brokers in them respond here: read from time to time for metrics and /readyz.
+
+What is acknowledged does not depend on them.
+"""
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from rackspan.acks.metrics import partition_values
@@ -12,25 +16,44 @@ from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+from rackspan.wire.messages.metadata import (
+    MetadataRequestData,
+    MetadataRequestTopic,
+    MetadataResponseData,
+    MetadataResponsePartition,
+)
 
 log = logging.getLogger(__name__)
 
 READ_SECONDS: Final = 5.0
 """Between two reads."""
 
+RESPONSE_SECONDS: Final = 2.0
+"""A broker that does not respond in this time counts as one whose log cannot be read."""
+
+_MOST_NAMED: Final = 5
+
 Partitions = list[tuple[str, int, Mapping[str, int]]]
 """Topic, partition number and metrics of each."""
 
 
 class GuardedIsr:
-    """The guarded partitions by leader as of the last read; None before the first, and after one that failed."""
+    """The guarded partitions by leader as of the last read; None before the first, and after one that failed.
 
-    def __init__(self, cluster: UpstreamCluster, policies: Policies) -> None:
+    `reads_brokers`: acknowledgements depend on what brokers respond to the gateway itself, as in mode verified.
+    """
+
+    def __init__(self, cluster: UpstreamCluster, policies: Policies, *, reads_brokers: bool) -> None:
         self._cluster = cluster
         self._policies = policies
+        self._reads_brokers = reads_brokers
         self.by_leader: dict[BrokerId, Partitions] | None = None
+        self.stopped: Mapping[str, int] = {}
+        """By topic, the partitions whose ISR has enough racks, in too few of which a broker responds to this gateway."""
+        self._silent: tuple[int, ...] = ()
+        """Brokers that do not respond."""
 
     async def follow(self) -> None:
         """Read until cancelled."""
@@ -38,7 +61,7 @@ class GuardedIsr:
             try:
                 await self.read()
             except (OSError, RackspanError) as error:
-                self.by_leader = None
+                self.by_leader, self.stopped = None, {}
                 log.warning("the ISRs of guarded partitions could not be read for metrics: %s", error)
             await asyncio.sleep(READ_SECONDS)
 
@@ -48,12 +71,42 @@ class GuardedIsr:
         if not self._policies.guards_by_default:
             topics = [MetadataRequestTopic(name=topic) for topic in sorted(self._policies.guarded_topics())]
         if topics == []:
-            self.by_leader = {}
+            self.by_leader, self.stopped = {}, {}
             return
+        # First: requests to a broker that does not respond end its connection, and metadata is then read from another.
+        self._silent = await self._brokers_without_response() if self._reads_brokers else ()
         connection = await self._cluster.any_connection()
         request = MetadataRequestData(topics=topics, allow_auto_topic_creation=False)
         metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
-        self.by_leader = partitions_by_leader(metadata, self._policies, rack_bits(self._cluster.all_brokers()))
+        racks = rack_bits(self._cluster.all_brokers())
+        self.by_leader = partitions_by_leader(metadata, self._policies, racks)
+        self.stopped = stopped_partitions(metadata, self._policies, racks, self._silent)
+
+    async def _brokers_without_response(self) -> tuple[int, ...]:
+        brokers = sorted(self._cluster.by_id)
+        responds = await asyncio.gather(*map(self._responds, brokers))
+        return tuple(broker for broker, is_there in zip(brokers, responds, strict=True) if not is_there)
+
+    async def _responds(self, broker: int) -> bool:
+        nothing = MetadataRequestData(topics=[], allow_auto_topic_creation=False)
+        try:
+            async with asyncio.timeout(RESPONSE_SECONDS):
+                connection = await self._cluster.connection(broker)
+                await connection.call(ApiKey.METADATA, nothing, seconds=RESPONSE_SECONDS)
+        except (OSError, RackspanError):
+            return False
+        return True
+
+    def warnings(self) -> Iterator[str]:
+        """A sentence if topics are stopped by a link of this gateway."""
+        if self.stopped:
+            topics = sorted(self.stopped)
+            named = ", ".join(topics[:_MOST_NAMED]) + (" and others" if len(topics) > _MOST_NAMED else "")
+            yield (
+                f"{'broker' if len(self._silent) == 1 else 'brokers'} {', '.join(map(str, self._silent))} did not respond to this gateway in "
+                f"{RESPONSE_SECONDS:g} s, so that acks=all is refused on {count_noun(sum(self.stopped.values()), 'partition')} of {named}, whose "
+                "ISR has enough racks; look at the link to them, and let clients use another gateway meanwhile"
+            )
 
 
 def partitions_by_leader(
@@ -61,6 +114,34 @@ def partitions_by_leader(
 ) -> dict[BrokerId, Partitions]:
     """The partitions of `metadata` that require more than one rack, by leader: -1 for those without one."""
     by_leader: dict[BrokerId, Partitions] = {}
+    for topic, partition, min_racks in _guarded(metadata, policies):
+        isr_racks = racks.count(map(BrokerId, partition.isr_nodes))
+        led = by_leader.setdefault(BrokerId(partition.leader_id), [])
+        led.append((topic, partition.partition_index, partition_values(isr_racks, min_racks)))
+    return by_leader
+
+
+def stopped_partitions(
+    metadata: MetadataResponseData, policies: Policies, racks: RackBits, silent: Collection[int]
+) -> dict[str, int]:
+    """By topic, the partitions that have enough racks in sync, and too few without the brokers that do not respond.
+
+    Without its leader's response nothing is verified. Partitions with too few racks in sync are not counted: they are under their
+    minimum for every reader.
+    """
+    stopped: Counter[str] = Counter()
+    for topic, partition, min_racks in _guarded(metadata, policies):
+        responding = [BrokerId(broker) for broker in partition.isr_nodes if broker not in silent]
+        is_read = partition.leader_id not in silent and racks.count(responding) >= min_racks
+        if not is_read and racks.count(map(BrokerId, partition.isr_nodes)) >= min_racks:
+            stopped[topic] += 1
+    return stopped
+
+
+def _guarded(
+    metadata: MetadataResponseData, policies: Policies
+) -> Iterator[tuple[str, MetadataResponsePartition, int]]:
+    """The partitions that require more than one rack, each with its topic and how many it requires."""
     for topic in metadata.topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE) or topic.name is None:
             continue
@@ -70,8 +151,4 @@ def partitions_by_leader(
         for partition in topic.partitions:
             requirement = policies.requirement(topic.name, partition.leader_id)
             if requirement is not None:
-                isr_racks = racks.count(map(BrokerId, partition.isr_nodes))
-                values = partition_values(isr_racks, requirement.thresholds.min_insync_racks)
-                led = by_leader.setdefault(BrokerId(partition.leader_id), [])
-                led.append((topic.name, partition.partition_index, values))
-    return by_leader
+                yield topic.name, partition, requirement.thresholds.min_insync_racks
