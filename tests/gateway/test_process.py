@@ -285,8 +285,8 @@ def test_a_gateway_that_cannot_start_reports_it_as_every_command_does(tmp_path: 
 def test_two_thousand_idle_and_half_open_connections_take_bounded_memory(
     cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    """A third idle, a third with half a header, a third with a little of a Produce request of 32 MB."""
-    produce = pack(">ihhih", 32_000_000, 0, 9, 1, -1) + bytes(1000)
+    """A third idle, a third with half a header, a third with a little of a Produce request of 32 MB behind a whole request."""
+    produce = pack(">ihhih", 10, 18, 0, 7, -1) + pack(">ihhih", 32_000_000, 0, 9, 1, -1) + bytes(1000)
     lines = "listen.max.request.bytes = 33554432\nlisten.request.memory.bytes = 67108864\nlisten.address.max.new.connections = 2000\n"
     links: list[socket.socket] = []
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:

@@ -4,11 +4,13 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from struct import pack
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from rackspan.gateway.net import channel as channel_module
 from rackspan.gateway.net.channel import BufferPool, Channel, connected, handshake, sends
 from tests.gateway.pairs import pair
 from tests.gateway.upstream.test_config_topic import dead_port
@@ -131,12 +133,81 @@ def test_a_handshake_waits_until_the_socket_can_be_read_or_written_as_it_require
     assert loop.waited == [*written, *read, *written]
 
 
-@pytest.mark.parametrize(("receives", "sent"), [(b"x", True), (b"", False), (ConnectionResetError(), False)])
-def test_a_peer_that_closes_or_resets_its_connection_before_its_first_byte_sends_nothing(
-    receives: bytes | OSError, sent: bool
+REQUEST = pack(">ihhih", 10, 18, 0, 7, -1)
+HALF_OF_LARGE = pack(">ihhih", 90_000_000, 0, 9, 1, -1)
+
+
+def connected_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        far = socket.create_connection(server.getsockname(), WITHIN_SECONDS)
+        near, _ = server.accept()
+    near.setblocking(False)
+    return near, far
+
+
+@pytest.mark.parametrize(
+    ("parts", "ends", "sent"),
+    [
+        ([REQUEST], False, True),
+        ([REQUEST + REQUEST[:5]], False, True),
+        ([REQUEST[:2], REQUEST[2:9], REQUEST[9:]], False, True),
+        ([HALF_OF_LARGE, bytes(16_370)], False, True),
+        # A size that is refused may have nothing behind it.
+        ([b"\xff\xff\xff\xff"], False, True),
+        ([HALF_OF_LARGE], False, False),
+        ([HALF_OF_LARGE, bytes(16_369)], False, False),
+        ([REQUEST[:3]], False, False),
+        ([REQUEST[:9]], True, False),
+        ([], True, False),
+    ],
+)
+@pytest.mark.parametrize("by_tcp", [True, False])
+def test_a_first_request_is_waited_for_as_long_as_its_client_sends_and_not_received(
+    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], ends: bool, sent: bool, by_tcp: bool
 ) -> None:
+    """A socket of the system's own kind reports as readable what does not suffice, too."""
+    monkeypatch.setattr(channel_module, "SILENT_SECONDS", 0.2)
+    near, far = connected_pair() if by_tcp else pair()
+
+    async def scenario() -> bool:
+        waiting = asyncio.ensure_future(sends(asyncio.get_running_loop(), near))
+        for part in parts:
+            far.send(part)
+            await asyncio.sleep(0.02)
+        if ends:
+            far.close()
+        return await waiting
+
+    assert asyncio.run(scenario()) is sent
+    if sent:
+        near.settimeout(WITHIN_SECONDS)
+        whole = b"".join(parts)
+        assert near.recv(len(whole), socket.MSG_WAITALL) == whole
+        far.send(b"x")
+        assert near.recv(1) == b"x", "a byte is enough again"
+    near.close()
+    far.close()
+
+
+def test_a_client_that_has_sent_nothing_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel_module, "SILENT_SECONDS", 0.01)
+    near, far = pair()
+
+    async def scenario() -> bool:
+        waiting = asyncio.ensure_future(sends(asyncio.get_running_loop(), near))
+        await asyncio.sleep(0.1)
+        assert not waiting.done()
+        far.send(REQUEST)
+        return await waiting
+
+    assert asyncio.run(scenario())
+    near.close()
+    far.close()
+
+
+def test_a_peer_that_resets_its_connection_before_its_first_byte_sends_nothing() -> None:
     loop = Ready()
-    assert asyncio.run(sends(cast("Any", loop), cast("Any", Peer(receives=receives)))) is sent
+    assert not asyncio.run(sends(cast("Any", loop), cast("Any", Peer(receives=ConnectionResetError()))))
     assert loop.waited == [("read", 7), ("read no more", 7)]
 
 

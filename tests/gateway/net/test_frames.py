@@ -55,7 +55,7 @@ def test_a_request_takes_what_has_arrived_and_nothing_for_what_it_announces() ->
     assert memory.used == 0
 
 
-def test_a_receive_has_the_room_that_is_left_and_one_megabyte_at_most() -> None:
+def test_a_receive_has_the_memory_that_is_left_and_one_megabyte_at_most() -> None:
     memory = FrameMemory(3 * 1024 * 1024)
     large = begun(memory, 50 * MOST, 2 * 1024 * 1024 + 1)
     assert memory.receivable(large, nothing, 0.0) == 1024 * 1024 - 1
@@ -149,6 +149,20 @@ def test_a_request_is_overdue_by_its_size_and_while_others_wait_by_what_has_arri
         assert memory.receivable(memory.begin(10, 0.0), nothing, 0.0) == 0
     assert not memory.is_overdue(frame, allowed)
     assert memory.is_overdue(frame, allowed + 0.01)
+
+
+def test_what_was_sent_quickly_buys_no_time_for_what_trickles_while_others_wait() -> None:
+    """By the whole of it a client that has sent 99 MB could hold up everybody for 99 s with a byte a second."""
+    memory = FrameMemory(100 * BYTES_PER_SECOND)
+    frame = memory.begin(200 * BYTES_PER_SECOND, 0.0)
+    for second in range(1, 51):
+        received(memory, frame, 2 * BYTES_PER_SECOND + 1, float(second))
+        assert not memory.is_overdue(frame, float(second))
+    assert memory.receivable(memory.begin(10, 50.0), nothing, 50.0) == 0
+    for second in (51, 52):
+        received(memory, frame, 1, float(second))
+        assert not memory.is_overdue(frame, float(second))
+    assert memory.is_overdue(frame, 52.1)
 
 
 def test_the_time_in_which_a_request_waits_for_memory_does_not_count() -> None:

@@ -111,7 +111,7 @@ def test_half_requests_take_no_more_memory_than_is_allowed(gateway: RunningGatew
     links = [connection(gateway) for _ in range(20)]
     try:
         for link in links:
-            link.sendall(pack(">ihhih", 90_000_000, 0, 9, 1, -1) + bytes(1000))
+            link.sendall(framed(API_VERSIONS) + pack(">ihhih", 90_000_000, 0, 9, 1, -1) + bytes(1000))
         eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "one is being read")
         assert gateway.gateway.clients.shared.frames.used <= gateway.gateway.config.request_memory_bytes
         assert serves(gateway)
@@ -127,7 +127,7 @@ def test_requests_that_are_announced_and_hardly_sent_keep_no_one_from_producing(
     links = [connection(gateway) for _ in range(3)]
     try:
         for link, size in zip(links, (99_000_000, 99_000_000, most - 198_100_000), strict=True):
-            link.sendall(pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
+            link.sendall(framed(API_VERSIONS) + pack(">ihhih", size, 0, 9, 1, -1) + bytes(4))
         eventually(lambda: gateway.gateway.clients.shared.frames.used >= 3 * 18, "each is being read")
         for record_bytes in (50_000, 300_000):
             for link in links:
@@ -155,7 +155,8 @@ def test_half_a_request_that_arrives_too_slowly_loses_its_connection(
     monkeypatch.setattr(connections, "OVERDUE_CHECK_SECONDS", 0.05)
     monkeypatch.setattr(frames, "HALF_REQUEST_SECONDS", 0.3)
     with running(cluster.bootstrap_servers) as gateway, closing(connection(gateway)) as link:
-        link.sendall(pack(">ihhih", 100_000, 0, 9, 1, -1) + bytes(1000))
+        link.sendall(framed(API_VERSIONS) + pack(">ihhih", 100_000, 0, 9, 1, -1) + bytes(1000))
+        received(link)
         eventually(lambda: gateway.gateway.clients.shared.frames.used > 0, "it is being read")
         with suppress(ConnectionError):
             for _ in range(200):
@@ -385,7 +386,8 @@ def test_an_honest_request_that_waits_for_memory_is_not_closed_and_one_whose_cli
 
         other = gateway.run(filled())
         with closing(connection(gateway)) as honest, closing(connection(gateway)) as silent:
-            silent.sendall(head)
+            silent.sendall(framed(API_VERSIONS) + head)
+            received(silent)
             assert is_closed(silent)
             sender = Thread(target=lambda: _sends(honest, head + bytes(size - 10)), daemon=True)
             sender.start()

@@ -5,7 +5,8 @@ import logging
 import socket
 import ssl
 from collections import Counter
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
@@ -22,7 +23,7 @@ CONNECT_SECONDS: Final = 10.0
 """Time limit of the TLS handshake of a client, and of the connection and the TLS handshake of its broker."""
 
 IDLE_SECONDS: Final = 600.0
-"""Time limit of a client's first bytes, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
+"""Time limit of a client's first request, before which there is no connection to a broker. Kafka's connections.max.idle.ms."""
 
 OVERDUE_CHECK_SECONDS: Final = 1.0
 GONE_CHECK_SECONDS: Final = 30.0
@@ -72,24 +73,30 @@ class Clients:
         if reason is not None:
             log.warning("open files: %s", reason)
 
-    async def accept(self, broker: int, client: socket.socket) -> None:
-        """Connect a client that a broker's listener accepted."""
+    def accept(self, broker: int, client: socket.socket) -> Coroutine[Any, Any, None] | None:
+        """Work that connects a client that a broker's listener accepted; None if it is turned away, which costs no task."""
         self.accepted += 1
         if self.draining or len(self.sessions) + self._opening >= self.most:
             self.refused["limit"] += 1
             client.close()
-            return
+            return None
         address = address_of(client)
         if self._has_most(address):
             self.refused["address"] += 1
             client.close()
-            return
+            return None
+        # Counted now: of clients that come at once, none has begun to be connected.
+        self._opening += 1
         self._of_address[address] += 1
         self._opening_of[address] += 1
+        return self._connect(broker, client, address)
+
+    async def _connect(self, broker: int, client: socket.socket, address: str) -> None:
         session = None
         try:
             session = await self._session_of(broker, client)
         finally:
+            self._opening -= 1
             self._opening_of[address] -= 1
             if session is None:
                 self._ended(address, None)
@@ -129,8 +136,7 @@ class Clients:
             self._warned.discard(address)
 
     async def _session_of(self, broker: int, client: socket.socket) -> ClientSession | None:
-        """A session that is not started, when the client has sent its first bytes; None if it is turned away or has left."""
-        self._opening += 1
+        """A session that is not started, when the client has sent its first request; None if it is turned away or has left."""
         secured = client
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -149,8 +155,6 @@ class Clients:
         except BaseException:
             secured.close()
             raise
-        finally:
-            self._opening -= 1
         session = self.session(secured, upstream, broker)
         session.principal = principal
         return session

@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
 
 from rackspan.errors import MalformedRequest, UsageError
 from rackspan.gateway.config import GatewayConfig, ListenerConfig
@@ -17,7 +17,8 @@ _BACKLOG: Final = 1024
 _ACCEPTED_AT_ONCE: Final = 4
 """Clients in one turn of the event loop: those that are connected are served between them."""
 
-Accept = Callable[[int, socket.socket], Awaitable[None]]
+Accept = Callable[[int, socket.socket], Coroutine[Any, Any, None] | None]
+"""Work that connects a client; None if it is turned away."""
 
 
 class Listener:
@@ -70,9 +71,11 @@ class Listener:
                 return
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            task = asyncio.ensure_future(self._accepted(self.broker, client))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            work = self._accepted(self.broker, client)
+            if work is not None:
+                task = self._loop.create_task(work)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
     def close(self) -> None:
         """Accept no more, and close connections without a session yet. Sessions continue."""

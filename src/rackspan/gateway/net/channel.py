@@ -13,6 +13,7 @@ import sys
 import termios
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from rackspan.wire.framing import Piece
@@ -25,6 +26,16 @@ _MOST_LARGE: Final = 64
 """Beyond so many buffers in use, connections whose peers read slowly get small ones: 16 MB, then little for each."""
 
 _MOST_KEPT: Final = 16
+
+SILENT_SECONDS: Final = 2.0
+"""How long a client may send nothing in the middle of a request."""
+
+FIRST_BYTES: Final = 16 * 1024
+"""Of a larger first request so much is waited for."""
+
+_SIZE_BYTES: Final = 4
+
+_EARLY_SECONDS: Final = 0.02
 
 NOTHING_YET: Final = -1
 _MOST_PIECES: Final = 256
@@ -103,11 +114,7 @@ class Channel:
     @property
     def has_ended_unseen(self) -> bool:
         """Whether the peer has closed its side while nothing is read here, so that no receive shows it."""
-        if self._reading or self.closed:
-            return False
-        poll = select.poll()
-        poll.register(self.fd, select.POLLRDHUP)
-        return bool(poll.poll(0))
+        return not self._reading and not self.closed and _has_ended(self.fd)
 
     @property
     def has_unread(self) -> bool:
@@ -214,6 +221,13 @@ def _socket_bytes(fd: int, request: int) -> int:
     return int.from_bytes(fcntl.ioctl(fd, request, bytes(4)), sys.byteorder)
 
 
+def _has_ended(fd: int) -> bool:
+    """Whether the peer has closed its side of a connection."""
+    poll = select.poll()
+    poll.register(fd, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
 async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> None:
     """The TLS handshake of a non-blocking socket. Errors: OSError, which ssl.SSLError is."""
     while True:
@@ -228,16 +242,39 @@ async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> Non
 
 
 async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bool:
-    """Wait for the peer's first bytes, without receiving them. False: it closed without any. Errors: OSError."""
+    """Wait for the peer's first request, or FIRST_BYTES of it, without receiving them. Errors: OSError.
+
+    False: it closed before, or has sent nothing more for SILENT_SECONDS. So whoever sends the beginning of a request costs no
+    connection to a broker. Over TLS the first bytes suffice: how large the request is cannot be read from the socket.
+    """
     if isinstance(sock, ssl.SSLSocket):
         if not sock.pending():
             await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
         return True
     await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
-    try:
-        return bool(sock.recv(1, socket.MSG_PEEK))
-    except ConnectionError:
-        return False
+    arrived, arrived_at = 0, loop.time()
+    while True:
+        try:
+            begun = sock.recv(FIRST_BYTES, socket.MSG_PEEK)
+        except ConnectionError:
+            return False
+        if len(begun) > arrived:
+            arrived, arrived_at = len(begun), loop.time()
+        elif _has_ended(sock.fileno()) or loop.time() - arrived_at >= SILENT_SECONDS:
+            return False
+        else:
+            # Reported as readable before as much has arrived as was required.
+            await asyncio.sleep(_EARLY_SECONDS)
+        size = int.from_bytes(begun[:_SIZE_BYTES], "big", signed=True)
+        # A size that cannot be is refused by the session.
+        least = _SIZE_BYTES if arrived < _SIZE_BYTES else min(_SIZE_BYTES + max(size, 0), FIRST_BYTES)
+        if arrived >= least:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+            return True
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(arrived_at + SILENT_SECONDS):
+                await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
 
 
 async def _ready(add: Callable[..., None], remove: Callable[[int], object], fd: int) -> None:

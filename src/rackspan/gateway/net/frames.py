@@ -34,7 +34,7 @@ _MOST_KEPT: Final = 8
 class Frame:
     """A request with its size in front, `filled` so far."""
 
-    __slots__ = ("buffer", "filled", "size", "started_at", "waited_seconds", "waiting_since")
+    __slots__ = ("buffer", "filled", "pace_at", "pace_filled", "size", "started_at", "waiting_since")
 
     def __init__(self, buffer: mmap.mmap, size: int, now: float) -> None:
         self.buffer = buffer
@@ -42,8 +42,9 @@ class Frame:
         self.size = size
         self.filled = 0
         self.started_at = now
-        self.waited_seconds = 0.0
-        """How long it has waited for memory, which is not the client's fault."""
+        """Later by the time in which it has waited for memory, which is not the client's fault. So is `pace_at`."""
+        self.pace_at, self.pace_filled = now, 0
+        """When it was last as quick as it has to be, and how much had arrived by then."""
         self.waiting_since: float | None = None
 
     @property
@@ -122,18 +123,24 @@ class FrameMemory:
             wake()
 
     def is_overdue(self, frame: Frame, now: float) -> bool:
-        """Whether its client sends too slowly: by the size of the whole request, or by what has arrived while others wait."""
+        """Whether its client sends too slowly: by the size of the whole request, or while others wait by what has arrived lately.
+
+        What it has sent quickly before buys it no time. Called about once a second.
+        """
         if frame.is_whole or frame.waiting_since is not None:
             return False
-        seconds = now - frame.started_at - frame.waited_seconds
-        if self._waiting:
-            return seconds > WANTED_SECONDS + frame.filled / BYTES_PER_SECOND
-        return seconds > HALF_REQUEST_SECONDS + frame.size / BYTES_PER_SECOND
+        seconds, received = now - frame.pace_at, frame.filled - frame.pace_filled
+        if self._waiting and seconds > WANTED_SECONDS + received / BYTES_PER_SECOND:
+            return True
+        if received >= seconds * BYTES_PER_SECOND:
+            frame.pace_at, frame.pace_filled = now, frame.filled
+        return now - frame.started_at > HALF_REQUEST_SECONDS + frame.size / BYTES_PER_SECOND
 
     def _stop_waiting(self, frame: Frame, now: float) -> None:
         self._waiting.pop(frame, None)
         if frame.waiting_since is not None:
-            frame.waited_seconds += now - frame.waiting_since
+            frame.started_at += now - frame.waiting_since
+            frame.pace_at += now - frame.waiting_since
             frame.waiting_since = None
 
 

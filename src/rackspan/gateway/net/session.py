@@ -18,7 +18,7 @@ from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.endpoints import rebootstrap_required
 from rackspan.gateway.core.record_bytes import ClientLabels, Topic
 from rackspan.gateway.net.byte_flow import Exchange, Pair, Shared
-from rackspan.gateway.net.channel import Channel
+from rackspan.gateway.net.channel import SILENT_SECONDS, Channel
 from rackspan.gateway.net.requests import RequestFlow
 from rackspan.gateway.net.responses import ResponseFlow
 from rackspan.model.ids import NO_BROKER
@@ -34,9 +34,6 @@ log = logging.getLogger(__name__)
 
 _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
-
-SILENT_SECONDS: Final = 2.0
-"""How long a client may send nothing in the middle of a request."""
 
 _PROOF_VERSION: Final = 4
 """The version of Metadata: every broker since Kafka 0.11 has it, and an empty array names no topic."""
