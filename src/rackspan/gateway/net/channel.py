@@ -244,7 +244,7 @@ async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> Non
 async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bool:
     """Wait for the peer's first request, or FIRST_BYTES of it, without receiving them. Errors: OSError.
 
-    False: it closed before, or has sent nothing more for SILENT_SECONDS. So whoever sends the beginning of a request costs no
+    False: it closed before, or has sent nothing more for SILENT_SECONDS. So the beginning of a request alone costs no
     connection to a broker. Over TLS the first bytes suffice: how large the request is cannot be read from the socket.
     """
     if isinstance(sock, ssl.SSLSocket):
