@@ -92,6 +92,18 @@ def test_one_request_may_exceed_the_bound_and_the_others_are_woken_in_their_orde
     assert memory.receivable(frames[2], wakes[2], 1.0) == MOST
 
 
+def test_one_that_was_woken_is_not_woken_again_before_it_has_tried() -> None:
+    """Thousands that are closed in one turn of the event loop free memory as often, and one waits for it."""
+    memory, woken = FrameMemory(MOST), list[int]()
+    others = [begun(memory, MOST, 1000) for _ in range(100)]
+    first = full(memory)
+    frame = memory.begin(MOST, 0.0)
+    assert memory.receivable(frame, lambda: woken.append(1), 0.0) == 0
+    for other in (first, *others):
+        memory.end(other, 0.0)
+    assert woken == [1]
+
+
 @pytest.mark.parametrize("leaves", [False, True])
 def test_who_is_woken_and_receives_nothing_leaves_its_turn_to_the_next(leaves: bool) -> None:
     memory, woken = FrameMemory(MOST), list[int]()

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client.core import Metric as Family
 
@@ -204,6 +204,9 @@ def described(*partitions: tuple[int, list[int]]) -> MetadataResponseData:
     st.sets(st.sampled_from([*RACKS])),
     st.integers(1, 4),
 )
+@example([1, 3, 5], {1}, 2)
+@example([1, 3, 5], {3}, 2)
+@example([1, 3, 5], {3}, 3)
 def test_a_partition_is_stopped_if_what_responds_is_too_few_racks_and_what_is_in_sync_is_not(
     isr: list[int], silent: set[int], value: int
 ) -> None:
