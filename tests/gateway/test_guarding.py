@@ -163,7 +163,7 @@ def test_everything_that_is_read_again_is_read_until_the_end() -> None:
             found.append([cast("Any", task).__qualname__ for task in tasks])
             for task in tasks:
                 task.close()
-        own = ["Guarding._follow_replicas", "Guarding._end_log_periods"]
+        own = ["Guarding._follow_replicas", "UnenforcedValues.follow", "Guarding._end_log_periods"]
         assert found == [own, ["Topic.follow", "GuardedIsr.follow", *own]]
         closed = list[str]()
         of_all.produce = cast("Any", SimpleNamespace(close=lambda: closed.append("produce")))
