@@ -56,7 +56,7 @@ class Guarding:
         self.isr = (
             None
             if config.http is None
-            else GuardedIsr(backend.cluster, backend.policies, reads_brokers=settings.reads_logs)
+            else GuardedIsr(backend.cluster, backend.policies, reads_brokers=settings.checks_after)
         )
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
         self.produce = handler(self.guard, backend, addresses, self._source)

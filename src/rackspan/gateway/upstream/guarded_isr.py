@@ -42,7 +42,7 @@ Partitions = list[tuple[str, int, Mapping[str, int]]]
 class GuardedIsr:
     """The guarded partitions by leader as of the last read; None before the first, and after one that failed.
 
-    `reads_brokers`: acknowledgements depend on what brokers respond to the gateway itself, as in mode verified.
+    `reads_brokers`: acknowledgements depend on what brokers respond to the gateway itself, as in modes verified and strict.
     """
 
     def __init__(self, cluster: UpstreamCluster, policies: Policies, *, reads_brokers: bool) -> None:
