@@ -3,13 +3,16 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
+from struct import pack
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from rackspan.gateway.core.record_bytes import RecordBytes, Topic
 from rackspan.gateway.net.byte_flow import Exchange, Pair, Shared, Take
 from rackspan.gateway.net.channel import NOTHING_YET, Channel
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.net.requests import RequestFlow
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Piece
 from tests.gateway.core.addresses import renamed
 
@@ -101,3 +104,53 @@ class Ends(Pair):
 def framed(frame: bytes) -> bytes:
     """With its size in front."""
     return len(frame).to_bytes(4, "big") + frame
+
+
+def request(api_key: int, version: int, correlation_id: int, rest: bytes = b"") -> bytes:
+    """With its size in front; without a client id."""
+    return framed(pack(">hhih", api_key, version, correlation_id, -1) + rest)
+
+
+def list_groups(correlation_id: int) -> bytes:
+    """Forwarded as it comes, 14 bytes."""
+    return request(16, 0, correlation_id)
+
+
+def produce(correlation_id: int, rest: bytes = b"records") -> bytes:
+    """Read whole where Produce is decided."""
+    return request(0, 9, correlation_id, rest)
+
+
+class Taking(Ends):
+    """Ends where Produce requests are read whole. Each is kept, and `flow.forward(forwards)` called unless they `wait`."""
+
+    def __init__(self, **bounds: int) -> None:
+        super().__init__({ApiKey.PRODUCE: self.take}, **bounds)
+        self.is_proven = True
+        self.flow = RequestFlow(self)
+        self.decided: list[tuple[int, bytes]] = []
+        self.waits = False
+        self.closes = False
+
+    def take(self, session: Any, exchange: Exchange, whole: memoryview) -> None:
+        assert session is self
+        self.decided.append((exchange.correlation_id, bytes(whole)))
+        self.closed = self.closes
+        if self.waits:
+            self.flow.blocked = True
+        else:
+            self.flow.forward(None)
+
+    def receive(self, *parts: bytes) -> None:
+        """Receive each part by itself, while requests are read."""
+        self.near.receives += parts
+        for _ in range(100):
+            if self.near.receives and self.near.reading and not self.closed:
+                self.flow.readable()
+
+
+def ends(**bounds: int) -> Taking:
+    """Ends where nothing is read whole."""
+    made = Taking(**bounds)
+    made.shared.takes = {}
+    return made
