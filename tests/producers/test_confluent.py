@@ -76,6 +76,24 @@ def test_a_record_that_is_refused_is_reported_and_produce_neither_waits_nor_rais
     assert (message.timestamp(), len(message)) == ((0, 0), 5)
 
 
+def test_a_flush_counts_a_record_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that leaves the guard for librdkafka just after that was found empty."""
+    with guarded("orders") as (producer, reads):
+        reports = list[Any]()
+        producer.produce("orders", b"1", on_delivery=lambda error, _: reports.append(error))
+        assert reads.begun.wait(WITHIN_SECONDS)
+        flushed = producer._producer.flush
+
+        def flush_and_then_read(seconds: float) -> int:
+            left = flushed(seconds)
+            reads.end()
+            eventually(lambda: not len(producer._waiting), "the record is given to librdkafka")
+            return left
+
+        monkeypatch.setattr(producer._producer, "flush", flush_and_then_read, raising=False)
+        assert producer.flush(0) == 1
+
+
 def test_records_reach_the_log_in_the_order_of_their_calls(cluster: EmbeddedCluster) -> None:
     """Those that waited, and those that were produced after them."""
     cluster.create_topic(topic := f"in-order-{uuid4().hex[:8]}", replicas=[[1, 2, 3]])
@@ -88,7 +106,7 @@ def test_records_reach_the_log_in_the_order_of_their_calls(cluster: EmbeddedClus
         for value in values[100:]:
             producer.produce(topic, value)
         assert producer.flush(WITHIN_SECONDS) == 0
-    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=10_000)
+    consumer = KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers, consumer_timeout_ms=1000 * WITHIN_SECONDS)
     consumer.assign([TopicPartition(topic, 0)])
     consumer.seek_to_beginning()
     assert [next(consumer).value for _ in values] == values
@@ -140,10 +158,11 @@ def test_a_record_waits_until_the_queue_of_librdkafka_has_space() -> None:
     with guarded("orders") as (producer, reads):
         given, full = list[bytes](), threading.Event()
 
-        def hand_over(_topic: str, value: bytes, *_others: object) -> None:
+        def hand_over(record: object, _topic: str, value: bytes, *_others: object) -> None:
             given.append(value)
             if not full.is_set():
                 raise BufferError("Local: Queue full")
+            producer._unreported.discard(record)
 
         producer._hand_over = hand_over  # type: ignore[method-assign, assignment]
         reads.end()

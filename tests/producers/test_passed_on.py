@@ -116,10 +116,10 @@ def test_a_callback_that_fails_is_logged_with_its_record(caplog: pytest.LogCaptu
         raise RuntimeError("a callback of the user")
 
     for on_delivery in (fail, lambda error, message: reported.append((error, message)), None):
-        producer._unverified.add(record)
+        producer._unreported.add(record)
         with caplog.at_level(logging.ERROR):
             producer._report(record, on_delivery, message, None)
-        assert producer._unverified == set()
+        assert producer._unreported == set()
     producer._verifier.close()
     assert [entry.getMessage() for entry in caplog.records] == ["orders-3: on_delivery failed"]
     assert reported == [(None, message)]

@@ -331,7 +331,8 @@ def test_a_record_that_is_acknowledged_without_an_offset_is_verified(cluster: Em
     producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers}, {topic: 2})
     producer.produce(topic, b"x")
     assert producer.flush(WITHIN_SECONDS) == 0
-    delivered = producer._delivered(lambda error, _: errors.append(error))
+    producer._unreported.add(record := object())
+    delivered = producer._delivered(record, lambda error, _: errors.append(error))
     # As confluent-kafka has it of a repeated batch.
     delivered(None, SimpleNamespace(topic=lambda: topic, partition=lambda: 0, offset=lambda: None))
     assert producer.flush(WITHIN_SECONDS) == 0

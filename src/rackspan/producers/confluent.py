@@ -110,8 +110,8 @@ class GuardedProducer:
         self._on_delivery: OnDelivery | None = config.get("on_delivery")
         self._producer = Producer({**config, "acks": "all", _ONLY_ERRORS: False})
         self._verifier = VerifierThread(records)
-        self._unverified: set[object] = set()
-        """Records that were acknowledged or refused, and whose report is to come."""
+        self._unreported: set[object] = set()
+        """Every record from `produce` until its report has been given, wherever it is. A report that produces another adds that first."""
         self._waiting = WaitingRecords(
             int(config.get(_MAX_MESSAGES, RECORDS_MAX)) or math.inf,
             int(config.get(_MAX_KBYTES, _MAX_KBYTES_DEFAULT)) * 1024,
@@ -132,24 +132,30 @@ class GuardedProducer:
         Errors: UsageError after `close`; TypeError; BufferError if as many records wait as librdkafka's queue may hold. A topic that
         requires one rack has librdkafka's own.
         """
-        report = self._reporting(on_delivery or self._on_delivery)
-        if not self._verifier.records.requires(topic):
-            self._hand_over(topic, value, key, partition, report)
-            return
-        value, key = _as_bytes("value", value), _as_bytes("key", key)
-        size_bytes = len(value or b"") + len(key or b"")
-        self._waiting.add(size_bytes, len(self._producer) + len(self._unverified))
+        record, report = object(), self._reporting(on_delivery or self._on_delivery)
+        self._unreported.add(record)
         try:
-            self._verifier.when_read(
-                topic, partition, lambda error: self._send(error, topic, value, key, partition, report)
-            )
-        except UsageError:
-            self._waiting.remove(size_bytes)
+            if not self._verifier.records.requires(topic):
+                self._hand_over(record, topic, value, key, partition, report)
+                return
+            value, key = _as_bytes("value", value), _as_bytes("key", key)
+            size_bytes = len(value or b"") + len(key or b"")
+            self._waiting.add(size_bytes, len(self._unreported) - 1 - len(self._waiting))
+            try:
+                self._verifier.when_read(
+                    topic, partition, lambda error: self._send(error, record, topic, value, key, partition, report)
+                )
+            except UsageError:
+                self._waiting.remove(size_bytes)
+                raise
+        except BaseException:
+            self._unreported.discard(record)
             raise
 
     def _send(
         self,
         error: Any,
+        record: object,
         topic: str,
         value: bytes | None,
         key: bytes | None,
@@ -159,7 +165,7 @@ class GuardedProducer:
         """Give a record to librdkafka, or report its error. False if librdkafka's queue is full."""
         if error is None:
             try:
-                self._hand_over(topic, value, key, partition, report)
+                self._hand_over(record, topic, value, key, partition, report)
             except BufferError:
                 return False
             except KafkaException as refused:
@@ -167,14 +173,14 @@ class GuardedProducer:
             except Exception as refused:
                 error = refused
         if error is not None:
-            record, message = object(), UnsentMessage(topic, value, key, partition, error)
-            self._unverified.add(record)
+            message = UnsentMessage(topic, value, key, partition, error)
             self._verifier.report(partial(self._report, record, report, message, error))
         self._waiting.remove(len(value or b"") + len(key or b""))
         return True
 
     def _hand_over(
         self,
+        record: object,
         topic: str,
         value: bytes | str | None,
         key: bytes | str | None,
@@ -182,7 +188,7 @@ class GuardedProducer:
         report: OnDelivery | None,
     ) -> None:
         where: dict[str, Any] = {} if partition is None else {"partition": partition}
-        self._producer.produce(topic, value, key, on_delivery=self._delivered(report), **where)
+        self._producer.produce(topic, value, key, on_delivery=self._delivered(record, report), **where)
 
     def poll(self, seconds: float = 0.0) -> int:
         """Serves librdkafka's reports. Those of acknowledged records are passed on when their racks were counted."""
@@ -195,7 +201,7 @@ class GuardedProducer:
         shown = began + _PROGRESS_SECONDS
         while True:
             left = self._producer.flush(max(0.0, min(until - time.monotonic(), _SLICE_SECONDS)))
-            now, records = time.monotonic(), len(self._waiting) + left + len(self._unverified)
+            now, records = time.monotonic(), len(self._unreported)
             if records == 0 or now >= until:
                 return records
             if now >= shown:
@@ -209,7 +215,7 @@ class GuardedProducer:
         left = self.flush(FLUSH_SECONDS)
         if left:
             log.warning("GuardedProducer is closed%s", lost(left))
-        self._verifier.close(lambda: len(self._waiting) + len(self._producer) + len(self._unverified))
+        self._verifier.close(lambda: len(self._unreported))
 
     def _reporting(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """The callback, without the reports that the config declines."""
@@ -217,15 +223,17 @@ class GuardedProducer:
             return on_delivery
         return lambda error, message: None if error is None else on_delivery(error, message)
 
-    def _delivered(self, on_delivery: OnDelivery | None) -> OnDelivery:
+    def _delivered(self, record: object, on_delivery: OnDelivery | None) -> OnDelivery:
         def delivered(error: Any, message: Any) -> None:
             if error is None and self._verifier.records.requires(message.topic()):
-                record = object()
-                self._unverified.add(record)
                 report = partial(self._report, record, on_delivery, message)
                 self._verifier.when_verified(message.topic(), message.partition(), acknowledged_offset(message), report)
-            elif on_delivery is not None:
-                on_delivery(error, message)
+                return
+            try:
+                if on_delivery is not None:
+                    on_delivery(error, message)
+            finally:
+                self._unreported.discard(record)
 
         return delivered
 
@@ -236,7 +244,7 @@ class GuardedProducer:
         except Exception:
             log.exception("%s-%d: on_delivery failed", message.topic(), message.partition())
         finally:
-            self._unverified.discard(record)
+            self._unreported.discard(record)
 
 
 def _as_bytes(name: str, given: bytes | str | None) -> bytes | None:
