@@ -123,7 +123,7 @@ def test_the_beginning_of_a_request_is_kept_though_the_memory_is_full_and_the_re
         pair.flow.readable()
         pair.flow.resume()
     assert pair.flow.frame is not None
-    assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.waiting_since) == (False, 15, 7.0)
+    assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.unread_since) == (False, 15, 7.0)
     memory.end(other, 9.0)
     assert (pair.near.reading, pair.decided) == (True, []), "not while another connection is closed"
     (step,) = pair.soon
@@ -195,3 +195,29 @@ def test_a_connection_that_ends_gives_its_memory_back() -> None:
 
 
 # Both directions.
+
+
+@pytest.mark.parametrize("held_by", ["broker", "responses"])
+def test_while_the_gateway_reads_nothing_of_a_request_its_client_is_not_too_slow(held_by: str) -> None:
+    """The broker does not take what is before it, or the client takes no responses."""
+    pair = Taking(memory_bytes=100)
+    memory = pair.shared.frames
+    pair.far.slow = held_by == "broker"
+    pair.receive(list_groups(5) + produce(6)[:14])
+    frame = pair.flow.frame
+    assert frame is not None
+    if held_by == "responses":
+        pair.near.outgoing.extend([b"response"] * 256)
+        pair.flow.resume()
+    full(pair)
+    assert memory.receivable(memory.begin(10, 0.0), lambda: None, 0.0) == 0, "another waits"
+    assert (pair.near.reading, memory.is_overdue(frame, 1000.0)) == (False, False)
+    pair.now, pair.far.slow = 1000.0, False
+    pair.far.flush()
+    pair.near.outgoing.clear()
+    memory._first = frame
+    pair.flow.resume()
+    pair.receive(produce(6)[14:15])
+    assert (pair.near.reading, frame.filled) == (True, 15)
+    assert not memory.is_overdue(frame, 1002.0)
+    assert memory.is_overdue(frame, 1002.1), "now it is read"

@@ -34,7 +34,7 @@ _MOST_KEPT: Final = 8
 class Frame:
     """A request with its size in front, `filled` so far."""
 
-    __slots__ = ("buffer", "filled", "pace_at", "pace_filled", "size", "started_at", "waiting_since")
+    __slots__ = ("buffer", "filled", "pace_at", "pace_filled", "size", "started_at", "unread_since")
 
     def __init__(self, buffer: mmap.mmap, size: int, now: float) -> None:
         self.buffer = buffer
@@ -42,10 +42,11 @@ class Frame:
         self.size = size
         self.filled = 0
         self.started_at = now
-        """Later by the time in which it has waited for memory, which is not the client's fault. So is `pace_at`."""
+        """Later by the time in which the gateway did not read on, which is not the client's fault. So is `pace_at`."""
         self.pace_at, self.pace_filled = now, 0
         """When it was last as quick as it has to be, and how much had arrived by then."""
-        self.waiting_since: float | None = None
+        self.unread_since: float | None = None
+        """Since when the gateway does not read on: it waits for memory, or for what is before it."""
 
     @property
     def is_whole(self) -> bool:
@@ -84,6 +85,7 @@ class FrameMemory:
         """
         missing = min(frame.size - frame.filled, MOST_RECEIVED)
         if frame is self._first:
+            self._read_on(frame, now)
             return missing
         free = self._most - self.used
         is_next = next(iter(self._waiting), frame) is frame
@@ -91,13 +93,21 @@ class FrameMemory:
             if frame is self._woken:
                 self._woken = None
             self._waiting.setdefault(frame, wake)
-            frame.waiting_since = now if frame.waiting_since is None else frame.waiting_since
+            self.hold_back(frame, now)
             return 0
-        self._stop_waiting(frame, now)
+        self._read_on(frame, now)
         if free <= 0:
             self._first = frame
             return missing
         return min(missing, free)
+
+    def is_waiting(self, frame: Frame) -> bool:
+        """Whether it waits for memory."""
+        return frame in self._waiting
+
+    def hold_back(self, frame: Frame, now: float) -> None:
+        """The gateway does not read on: no time passes for its client before `receivable` allows it bytes again."""
+        frame.unread_since = now if frame.unread_since is None else frame.unread_since
 
     def fill(self, frame: Frame, size: int) -> None:
         """So many bytes more have arrived in a frame, maybe none."""
@@ -107,7 +117,7 @@ class FrameMemory:
 
     def end(self, frame: Frame, now: float) -> None:
         """Its memory is free again, for the first of those that wait, and for the next when that one has received something."""
-        self._stop_waiting(frame, now)
+        self._waiting.pop(frame, None)
         self.used -= frame.filled
         if frame is self._first:
             self._first = None
@@ -127,7 +137,7 @@ class FrameMemory:
 
         What it has sent quickly before buys it no time. Called about once a second.
         """
-        if frame.is_whole or frame.waiting_since is not None:
+        if frame.is_whole or frame.unread_since is not None:
             return False
         seconds, received = now - frame.pace_at, frame.filled - frame.pace_filled
         if self._waiting and seconds > WANTED_SECONDS + received / BYTES_PER_SECOND:
@@ -136,12 +146,12 @@ class FrameMemory:
             frame.pace_at, frame.pace_filled = now, frame.filled
         return now - frame.started_at > HALF_REQUEST_SECONDS + frame.size / BYTES_PER_SECOND
 
-    def _stop_waiting(self, frame: Frame, now: float) -> None:
+    def _read_on(self, frame: Frame, now: float) -> None:
         self._waiting.pop(frame, None)
-        if frame.waiting_since is not None:
-            frame.started_at += now - frame.waiting_since
-            frame.pace_at += now - frame.waiting_since
-            frame.waiting_since = None
+        if frame.unread_since is not None:
+            frame.started_at += now - frame.unread_since
+            frame.pace_at += now - frame.unread_since
+            frame.unread_since = None
 
 
 def _lazy_memory(size: int) -> mmap.mmap:

@@ -57,7 +57,7 @@ class RequestFlow(ByteFlow):
         return self._left > 0
 
     def _may_read(self) -> bool:
-        waits = self.frame is not None and self.frame.waiting_since is not None
+        waits = self.frame is not None and self._pair.shared.frames.is_waiting(self.frame)
         may_pass = not waits and not self._sink.outgoing and self._may_pass()
         return may_pass and not (self._pair.draining and self.at_boundary)
 
@@ -251,6 +251,8 @@ class RequestFlow(ByteFlow):
         if self.frame is not None and self.frame.is_whole and not self.blocked and not self._sink.outgoing:
             self._free_frame()
         super()._resume()
+        if self.frame is not None and not self.frame.is_whole and not self._may_read():
+            self._pair.shared.frames.hold_back(self.frame, self._pair.time())
 
     def _sent(self) -> None:
         if self.frame is not None and self.frame.is_whole and not self.blocked:
