@@ -1,6 +1,8 @@
 """The memory of half requests, on a virtual clock: bounded, always lent to one that can finish, taken from those that stall."""
 
+import ctypes
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -240,3 +242,21 @@ def test_memory_of_a_request_that_has_ended_is_used_again_for_one_that_fits(size
     first = begun(memory, 262_144, 1)
     memory.end(first, 0.0)
     assert (memory.begin(size, 1.0).buffer is first.buffer) is is_reused
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="this system has no transparent huge pages"
+)
+def test_the_first_byte_of_a_request_takes_no_huge_page() -> None:
+    """By the flags that the kernel shows of the memory: `nh` is for no huge pages (proc(5))."""
+    buffer = FrameMemory(MOST).begin(90_000_000, 0.0).buffer
+    address = ctypes.addressof(ctypes.c_char.from_buffer(buffer))
+    flags: list[str] = []
+    start = end = 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        name, _, rest = line.partition(" ")
+        if "-" in name:
+            start, end = (int(part, 16) for part in name.split("-"))
+        elif name == "VmFlags:" and start <= address < end:
+            flags = rest.split()
+    assert "nh" in flags

@@ -10,6 +10,7 @@ It reads no clock: every call carries its time, in seconds.
 
 import mmap
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 HALF_REQUEST_SECONDS: Final = 30.0
@@ -156,4 +157,9 @@ class FrameMemory:
 
 def _lazy_memory(size: int) -> mmap.mmap:
     """Memory that takes no pages before it is written to. A bytearray is filled with zeroes, so that 2,000 clients who announce 32 MB take 64 GB."""
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        # With transparent huge pages the first byte would take 2 MB. A kernel without them refuses the call.
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory
