@@ -251,7 +251,7 @@ def _received(gateway: Gateway, client: str) -> Iterator[str]:
 
 
 def _end_frame(gateway: Gateway, client: str) -> Iterator[str]:
-    gateway.memory.end(gateway.frames.pop(client), gateway.now)
+    gateway.memory.end(gateway.frames.pop(client))
     for other in [*gateway.waiting]:
         yield from _received(gateway, other)
 

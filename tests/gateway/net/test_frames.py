@@ -53,7 +53,7 @@ def test_a_request_takes_what_has_arrived_and_nothing_for_what_it_announces() ->
         assert memory.receivable(frame, nothing, 0.0) >= arrived
         memory.fill(frame, arrived)
         assert memory.used - before == arrived
-    memory.end(frame, 0.0)
+    memory.end(frame)
     assert memory.used == 0
 
 
@@ -70,7 +70,7 @@ def test_a_request_of_any_size_is_read_when_nothing_else_is() -> None:
     memory = FrameMemory(MOST)
     frame = begun(memory, 50 * MOST, 50 * MOST)
     assert frame.is_whole
-    memory.end(frame, 0.0)
+    memory.end(frame)
     assert memory.used == 0
 
 
@@ -81,7 +81,7 @@ def test_one_request_may_exceed_the_bound_and_the_others_are_woken_in_their_orde
     wakes: list[Callable[[], None]] = [lambda number=number: woken.append(number) for number in range(3)]  # type: ignore[misc]
     for frame, wake in zip(frames, wakes, strict=True):
         assert memory.receivable(frame, wake, 0.0) == 0
-    memory.end(first, 1.0)
+    memory.end(first)
     assert woken == [0]
     assert memory.receivable(frames[1], wakes[1], 1.0) == 0, "it is not its turn"
     assert memory.receivable(frames[0], wakes[0], 1.0) == MOST
@@ -102,7 +102,7 @@ def test_one_that_was_woken_is_not_woken_again_before_it_has_tried() -> None:
     frame = memory.begin(MOST, 0.0)
     assert memory.receivable(frame, lambda: woken.append(1), 0.0) == 0
     for other in (first, *others):
-        memory.end(other, 0.0)
+        memory.end(other)
     assert woken == [1]
 
 
@@ -112,10 +112,10 @@ def test_who_is_woken_and_receives_nothing_leaves_its_turn_to_the_next(leaves: b
     first, frames = full(memory), [memory.begin(100, 0.0) for _ in range(2)]
     for number, frame in enumerate(frames):
         assert memory.receivable(frame, lambda number=number: woken.append(number), 0.0) == 0  # type: ignore[misc]
-    memory.end(first, 1.0)
+    memory.end(first)
     assert woken == [0]
     if leaves:
-        memory.end(frames[0], 1.0)
+        memory.end(frames[0])
     else:
         assert memory.receivable(frames[0], nothing, 1.0) == 100
         memory.fill(frames[0], 0)
@@ -146,7 +146,7 @@ def test_freed_memory_wakes_as_many_as_it_serves(sockets: int) -> None:
     holding = [frame for frame in frames if frame.filled]
     assert len(holding) == min(sockets, 977), "as many as have the memory, and the one that may exceed it"
     for frame in holding:
-        memory.end(frame, 3.0)
+        memory.end(frame)
         while tries:
             receive(tries.pop())
     assert wakes <= 2 * (sockets - len(holding)) + 2
@@ -185,7 +185,7 @@ def test_the_time_in_which_a_request_waits_for_memory_does_not_count() -> None:
     frame = memory.begin(10, 0.0)
     assert memory.receivable(frame, nothing, 0.0) == 0
     assert not memory.is_overdue(frame, 1000.0)
-    memory.end(other, 1000.0)
+    memory.end(other)
     assert memory.receivable(frame, nothing, 1000.0) == 10
     assert not memory.is_overdue(frame, 1000.0 + HALF_REQUEST_SECONDS)
     assert memory.is_overdue(frame, 1000.1 + HALF_REQUEST_SECONDS)
@@ -227,7 +227,7 @@ def test_every_client_that_goes_on_sending_is_served_whatever_the_others_do(seed
             if frame.is_whole or memory.is_overdue(frame, now):
                 assert stalls or frame.is_whole
                 del open_ones[frame]
-                memory.end(frame, now)
+                memory.end(frame)
             assert memory.used <= MOST + largest
         if not open_ones:
             break
@@ -240,7 +240,7 @@ def test_every_client_that_goes_on_sending_is_served_whatever_the_others_do(seed
 def test_memory_of_a_request_that_has_ended_is_used_again_for_one_that_fits(size: int, is_reused: bool) -> None:
     memory = FrameMemory(MOST)
     first = begun(memory, 262_144, 1)
-    memory.end(first, 0.0)
+    memory.end(first)
     assert (memory.begin(size, 1.0).buffer is first.buffer) is is_reused
 
 

@@ -124,7 +124,7 @@ def test_the_beginning_of_a_request_is_kept_though_the_memory_is_full_and_the_re
         pair.flow.resume()
     assert pair.flow.frame is not None
     assert (pair.near.reading, pair.flow.frame.filled, pair.flow.frame.unread_since) == (False, 15, 7.0)
-    memory.end(other, 9.0)
+    memory.end(other)
     assert (pair.near.reading, pair.decided) == (True, []), "not while another connection is closed"
     (step,) = pair.soon
     step()
@@ -136,7 +136,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_read_when_memory_is_free(
     pair = Taking(memory_bytes=100)
     other = full(pair)
     pair.receive(produce(6)[:15], produce(6)[15:])
-    pair.shared.frames.end(other, 0.0)
+    pair.shared.frames.end(other)
     pair.closed = True
     pair.soon[0]()
     assert (pair.decided, len(pair.near.receives)) == ([], 1)
@@ -156,7 +156,7 @@ def test_hundreds_of_requests_that_wait_are_completed_one_after_the_other_by_wha
         pair.receive(produce(6)[:15])
         pair.near.receives = [produce(6)[15:]]
         pair.flow.readable()
-    first.shared.frames.end(other, 0.0)
+    first.shared.frames.end(other)
     turns = 0
     while first.soon:
         assert len(first.soon) == 1, "one is woken at a time"

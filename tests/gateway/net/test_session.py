@@ -397,7 +397,7 @@ def test_an_honest_request_that_waits_for_memory_is_not_closed_and_one_whose_cli
             assert session in clients.sessions
 
             async def freed() -> None:
-                memory.end(other, asyncio.get_running_loop().time())
+                memory.end(other)
 
             gateway.run(freed())
             sender.join(WITHIN_SECONDS)

@@ -116,7 +116,7 @@ class FrameMemory:
         self.used += size
         self._pass_turn(frame)
 
-    def end(self, frame: Frame, now: float) -> None:
+    def end(self, frame: Frame) -> None:
         """Its memory is free again, for the first of those that wait, and for the next when that one has received something."""
         self._waiting.pop(frame, None)
         self.used -= frame.filled

@@ -261,7 +261,7 @@ class RequestFlow(ByteFlow):
     def _free_frame(self) -> None:
         if self.frame is not None:
             frame, self.frame = self.frame, None
-            self._pair.shared.frames.end(frame, self._pair.time())
+            self._pair.shared.frames.end(frame)
 
     def release(self) -> None:
         super().release()
