@@ -101,7 +101,7 @@ def test_a_client_that_is_gone_at_two_checks_is_closed_and_no_other(monkeypatch:
 def test_a_client_whose_request_arrives_too_slowly_is_closed_at_the_next_second(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sleeps, closed = Sleeps(3), list[str]()
+    sleeps, closed = Sleeps(4), list[str]()
     monkeypatch.setattr(asyncio, "sleep", sleeps)
 
     class Session:
@@ -110,18 +110,26 @@ def test_a_client_whose_request_arrives_too_slowly_is_closed_at_the_next_second(
 
         @property
         def is_overdue(self) -> bool:
-            return len(sleeps.seconds) >= self._overdue_after
+            return self.peer == "slow" and len(sleeps.seconds) >= self._overdue_after
+
+        @property
+        def is_stuck(self) -> bool:
+            return self.peer == "stuck" and len(sleeps.seconds) >= self._overdue_after
 
         def close(self) -> None:
             closed.append(self.peer)
             clients.sessions.discard(self)
 
     clients = connections.Clients.__new__(connections.Clients)
-    clients.sessions = {Session("slow", 2), Session("quick", 9)}  # type: ignore[arg-type]
+    clients.sessions = {Session("slow", 2), Session("stuck", 3), Session("quick", 9)}  # type: ignore[arg-type]
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(clients.close_slow())
-    assert (closed, sleeps.seconds) == (["slow"], [1.0] * 3)
-    assert caplog.messages == ["closing the connection of slow: its request arrives too slowly"]
+    assert (closed, sleeps.seconds) == (["slow", "stuck"], [1.0] * 4)
+    assert caplog.messages == [
+        "closing the connection of slow: its request arrives too slowly",
+        "closing the connection of stuck: others wait for the memory of its request, of which the broker takes nothing, or the client reads no "
+        "responses",
+    ]
 
 
 def test_thousands_that_are_closed_are_closed_between_others_requests_and_named_in_six_lines(
@@ -142,7 +150,7 @@ def test_thousands_that_are_closed_are_closed_between_others_requests_and_named_
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(clients.close_slow())
     assert (len(closed), max(Counter(closed).values()), sleeps.seconds) == (2000, 10, [1.0, *[0] * 200, 1.0])
-    assert caplog.messages[5:] == ["closed 1995 more connections whose requests arrive too slowly"]
+    assert caplog.messages[5:] == ["closed 1995 more connections for the same reasons"]
 
 
 class Socket:

@@ -483,3 +483,43 @@ def test_a_request_in_its_own_memory_is_overdue_when_that_says_so() -> None:
             assert world.session.is_overdue is overdue
 
     run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("is_whole", "broker", "client", "after"),
+    [
+        (True, "takes nothing", "reads nothing", 2.0),
+        (True, "takes nothing", "reads", 10.0),
+        (True, "takes nothing", "has no response", 10.0),
+        (True, "takes", "reads nothing", None),
+        (True, "has it", "reads nothing", None),
+        (False, "has it", "reads nothing", 2.0),
+        (False, "takes nothing", "reads", 10.0),
+        (False, "takes", "reads nothing", None),
+    ],
+)
+@pytest.mark.parametrize("others_wait", [True, False])
+def test_a_request_that_goes_no_further_is_stuck_while_others_wait_for_its_memory(
+    is_whole: bool, broker: str, client: str, after: float | None, others_wait: bool
+) -> None:
+    async def scenario(world: World) -> None:
+        session, now, memory = world.session, [0.0], world.session.shared.frames
+        session._requests.frame = frame = memory.begin(10_001, 0.0)
+        memory.fill(frame, 10_001 if is_whole else 10_000)
+        memory._first = frame
+        memory.hold_back(frame, 0.0)
+        for channel, state in ((session.upstream, broker), (session.client, client)):
+            channel.outgoing.extend([] if state.startswith("has") else [b"rest"])
+        stuck = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(session._loop, "time", lambda: now[0])
+            if others_wait:
+                assert memory.receivable(memory.begin(10, 0.0), lambda: None, 0.0) == 0
+            for second in range(20):
+                now[0] = float(second)
+                session.upstream.sent_bytes += broker == "takes"
+                session.client.sent_bytes += client == "reads"
+                stuck.append(session.is_stuck)
+        assert stuck == [after is not None and others_wait and second > after for second in range(20)]
+
+    run(scenario)

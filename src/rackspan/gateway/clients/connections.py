@@ -176,20 +176,21 @@ class Clients:
             session.close()
 
     async def close_slow(self) -> None:
-        """Close connections whose request arrives too slowly, or no further: its memory is bounded by others, its time here."""
+        """Close connections whose request arrives too slowly or goes no further: its memory is bounded by others, its time here."""
         while True:
             await asyncio.sleep(OVERDUE_CHECK_SECONDS)
             closed = 0
             for number, session in enumerate(tuple(self.sessions), 1):
-                if session in self.sessions and session.is_overdue:
+                reason = _reason_to_close(session) if session in self.sessions else None
+                if reason is not None:
                     closed += 1
                     if closed <= _MOST_LOGGED:
-                        log.warning("closing the connection of %s: its request arrives too slowly", session.peer)
+                        log.warning("closing the connection of %s: %s", session.peer, reason)
                     session.close()
                 if not number % _CLOSED_AT_ONCE:
                     await asyncio.sleep(0)
             if closed > _MOST_LOGGED:
-                log.warning("closed %d more connections whose requests arrive too slowly", closed - _MOST_LOGGED)
+                log.warning("closed %d more connections for the same reasons", closed - _MOST_LOGGED)
 
     async def close_gone(self) -> None:
         """Close connections of clients that are gone while their request waits for a broker that does not respond."""
@@ -231,3 +232,11 @@ class Clients:
     def close(self) -> None:
         for session in tuple(self.sessions):
             session.close()
+
+
+def _reason_to_close(session: ClientSession) -> str | None:
+    if session.is_overdue:
+        return "its request arrives too slowly"
+    if session.is_stuck:
+        return "others wait for the memory of its request, of which the broker takes nothing, or the client reads no responses"
+    return None

@@ -70,6 +70,8 @@ class Channel:
         "_loop",
         "_reading",
         "_secure",
+        "_unaccepted",
+        "_unmoved_since",
         "_writing",
         "closed",
         "fd",
@@ -96,6 +98,8 @@ class Channel:
         self.received_at = loop.time()
         """When the peer has sent something last, as far as it was received."""
         self.sent_bytes = 0
+        self._unaccepted: tuple[int, int] | None = None
+        self._unmoved_since = 0.0
         self.on_readable: Callable[[], None]
         self.on_drained: Callable[[], None]
         self.on_error: Callable[[OSError], None]
@@ -134,6 +138,13 @@ class Channel:
         if self.closed or not self.outgoing:
             return None
         return self.sent_bytes, _socket_bytes(self.fd, termios.TIOCOUTQ)
+
+    def unmoved_seconds(self) -> float:
+        """For how long the peer has taken nothing of what waits here, as far as it was called before; 0.0 if nothing waits."""
+        now, unaccepted = self._loop.time(), self.unaccepted
+        if unaccepted is None or unaccepted != self._unaccepted:
+            self._unaccepted, self._unmoved_since = unaccepted, now
+        return now - self._unmoved_since
 
     def read_rest(self) -> None:
         """TLS decrypts more than one receive takes; the system does not report that as readable."""

@@ -102,6 +102,11 @@ class FrameMemory:
             return missing
         return min(missing, free)
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a request waits for memory."""
+        return bool(self._waiting)
+
     def is_waiting(self, frame: Frame) -> bool:
         """Whether it waits for memory."""
         return frame in self._waiting

@@ -32,6 +32,10 @@ from rackspan.wire.messages.produce import TopicProduceData
 
 log = logging.getLogger(__name__)
 
+UNREAD_SECONDS: Final = 2.0
+UNTAKEN_SECONDS: Final = 10.0
+"""While others wait for memory: how long the broker may take nothing of a request, if the client takes no responses and if it does."""
+
 _SIZE: Final = Struct(">i")
 _FIRST_INTERNAL_CORRELATION: Final = -1_000_000
 
@@ -85,6 +89,20 @@ class ClientSession(Pair):
             return True
         is_silent = now - self.client.received_at > SILENT_SECONDS and self._requests.is_mid_request
         return is_silent and not self.client.has_unread
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether others wait for the memory of its request, which goes no further: its broker or its client takes nothing.
+
+        Called about once a second.
+        """
+        frame, frames = self._requests.frame, self.shared.frames
+        if frame is None or frames.is_waiting(frame) or not (frame.is_whole or frame.unread_since is not None):
+            return False
+        broker, client = self.upstream.unmoved_seconds(), self.client.unmoved_seconds()
+        is_before_broker = frame.is_whole or bool(self.upstream.outgoing)
+        is_unread = client > UNREAD_SECONDS and (broker > UNREAD_SECONDS or not is_before_broker)
+        return frames.is_wanted and (broker > UNTAKEN_SECONDS or is_unread)
 
     @property
     def has_sent_request(self) -> bool:
