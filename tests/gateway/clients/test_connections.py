@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing
 from struct import pack
@@ -15,6 +15,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway.clients import connections
+from rackspan.gateway.net.channel import FirstRequest
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import RunningGateway, running
 from tests.gateway.sleeps import Limits, Sleeps
@@ -185,7 +186,7 @@ def turned_away(
     monkeypatch.setattr(connections, "sends", sends or at_once)
     monkeypatch.setattr(connections, "connected", connected or at_once)
     client = Socket()
-    assert asyncio.run(clients._session_of(1, client)) is None  # type: ignore[arg-type]
+    assert asyncio.run(clients._session_of(1, client, "192.0.2.1")) is None  # type: ignore[arg-type]
     assert (client.is_closed, clients._opening) == (True, 3), "three others are being connected"
     return clients
 
@@ -228,7 +229,7 @@ def test_a_client_that_is_being_connected_when_the_gateway_ends_is_closed(monkey
     clients.refused, clients._opening = Counter(), 0
     clients._tls = SimpleNamespace(secured=cancelled)  # type: ignore[assignment]
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(clients._session_of(1, client))  # type: ignore[arg-type]
+        asyncio.run(clients._session_of(1, client, "192.0.2.1"))  # type: ignore[arg-type]
     assert (client.is_closed, clients._opening, clients.refused) == (True, 0, {})
 
 
@@ -256,7 +257,7 @@ def test_a_client_gets_a_connection_to_its_broker_and_the_principal_of_its_certi
     monkeypatch.setattr(connections, "sends", sends)
     monkeypatch.setattr(connections, "connected", connect)
     monkeypatch.setattr(clients, "session", lambda *parts: SimpleNamespace(parts=parts))
-    session: Any = asyncio.run(clients._session_of(1, client))  # type: ignore[arg-type]
+    session: Any = asyncio.run(clients._session_of(1, client, "192.0.2.1"))  # type: ignore[arg-type]
     assert (session.parts, session.principal) == ((client, "upstream", 1), "alice")
     assert connected == [(("upstream", 9), context, host)]
     assert (client.is_closed, clients._opening, clients.refused) == (False, 0, {})
@@ -273,7 +274,8 @@ def counting(most: int | None, most_new: int) -> connections.Clients:
     clients = connections.Clients.__new__(connections.Clients)
     config = SimpleNamespace(max_connections_per_address=most, max_new_connections_per_address=most_new)
     clients.config = config  # type: ignore[assignment]
-    clients._of_address, clients._opening_of, clients._new, clients._warned = Counter(), Counter(), {}, set()
+    clients._of_address, clients._opening_of = Counter(), defaultdict(set)
+    clients._new, clients._warned = {}, set()
     return clients
 
 
@@ -303,7 +305,7 @@ def test_of_an_address_only_connections_that_have_sent_no_request_are_bounded_by
     served = [Connected(has_sent_request=True) for _ in range(1000)]
     clients._of_address[address] = 1003
     clients._new[address] = {*served, Connected()}  # type: ignore[arg-type]
-    clients._opening_of[address] = 1
+    clients._opening_of[address].add(socket.socket())
     assert not clients._has_most(address), "behind one address may be a thousand clients"
     silent = Connected()
     clients._new[address].add(silent)  # type: ignore[arg-type]
@@ -340,6 +342,51 @@ def test_an_address_cannot_have_more_than_so_many_connections_without_a_request(
         assert clients.refused == {"address": 1}
         for link in (*served, *halves):
             link.close()
+
+
+@pytest.mark.parametrize(("first", "turned_away"), [(FirstRequest.WHOLE, 0), (FirstRequest.PART, 7)])
+def test_clients_whose_request_is_whole_are_not_bounded_while_their_broker_is_connected(
+    monkeypatch: pytest.MonkeyPatch, first: FirstRequest, turned_away: int
+) -> None:
+    """Ten behind one address (NAT), of which three may be new, before a broker that accepts no connection for now."""
+    clients = counting(None, 3)
+    clients.config.max_connections, clients.refused, clients._opening, clients.accepted = 99, Counter(), 0, 0  # type: ignore[misc]
+    clients.sessions, clients.draining, clients._open_files = set(), False, 9_999
+
+    async def secured(client: object) -> tuple[object, None, None]:
+        return client, None, None
+
+    async def sends(*_: object) -> FirstRequest:
+        return first
+
+    clients._tls = SimpleNamespace(secured=secured)  # type: ignore[assignment]
+    clients._cluster = SimpleNamespace(by_id={1: SimpleNamespace(host="upstream", port=9)})  # type: ignore[assignment]
+    monkeypatch.setattr(connections, "sends", sends)
+    monkeypatch.setattr(connections, "connected", never)
+    monkeypatch.setattr(connections, "address_of", lambda _: "192.0.2.1")
+
+    async def scenario() -> None:
+        tasks = []
+        for _ in range(10):
+            work = clients.accept(1, Socket())  # type: ignore[arg-type]
+            if work is not None:
+                tasks.append(asyncio.ensure_future(work))
+                await asyncio.sleep(0)
+        assert clients.refused["address"] == turned_away
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert (clients._opening, clients._opening_of, clients._of_address) == (0, {}, {})
+
+
+def test_the_addresses_of_one_ipv6_network_are_one() -> None:
+    counted = connections._counted
+    assert counted("2001:db8:0:1::5") == counted("2001:db8:0:1:ffff::1") != counted("2001:db8:0:2::5")
+    assert counted("192.0.2.1") != counted("192.0.2.2")
+    assert counted("::ffff:192.0.2.1") != counted("::ffff:192.0.2.2"), "an IPv4 address on a listener for both"
+    assert counted("a client that is gone") == "a client that is gone"
 
 
 class Ending:

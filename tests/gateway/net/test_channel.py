@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from rackspan.gateway.net import channel as channel_module
-from rackspan.gateway.net.channel import BufferPool, Channel, connected, handshake, sends
+from rackspan.gateway.net.channel import BufferPool, Channel, FirstRequest, connected, handshake, sends
 from tests.gateway.pairs import pair
 from tests.gateway.upstream.test_config_topic import dead_port
 from tests.waiting import WITHIN_SECONDS, eventually
@@ -148,28 +148,28 @@ def connected_pair() -> tuple[socket.socket, socket.socket]:
 @pytest.mark.parametrize(
     ("parts", "ends", "sent"),
     [
-        ([REQUEST], False, True),
-        ([REQUEST + REQUEST[:5]], False, True),
-        ([REQUEST[:2], REQUEST[2:9], REQUEST[9:]], False, True),
-        ([HALF_OF_LARGE, bytes(16_370)], False, True),
+        ([REQUEST], False, FirstRequest.WHOLE),
+        ([REQUEST + REQUEST[:5]], False, FirstRequest.WHOLE),
+        ([REQUEST[:2], REQUEST[2:9], REQUEST[9:]], False, FirstRequest.WHOLE),
+        ([HALF_OF_LARGE, bytes(16_370)], False, FirstRequest.PART),
         # A size that is refused may have nothing behind it.
-        ([b"\xff\xff\xff\xff"], False, True),
-        ([HALF_OF_LARGE], False, False),
-        ([HALF_OF_LARGE, bytes(16_369)], False, False),
-        ([REQUEST[:3]], False, False),
-        ([REQUEST[:9]], True, False),
-        ([], True, False),
+        ([b"\xff\xff\xff\xff"], False, FirstRequest.PART),
+        ([HALF_OF_LARGE], False, FirstRequest.NONE),
+        ([HALF_OF_LARGE, bytes(16_369)], False, FirstRequest.NONE),
+        ([REQUEST[:3]], False, FirstRequest.NONE),
+        ([REQUEST[:9]], True, FirstRequest.NONE),
+        ([], True, FirstRequest.NONE),
     ],
 )
 @pytest.mark.parametrize("by_tcp", [True, False])
 def test_a_first_request_is_waited_for_as_long_as_its_client_sends_and_not_received(
-    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], ends: bool, sent: bool, by_tcp: bool
+    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], ends: bool, sent: FirstRequest, by_tcp: bool
 ) -> None:
     """A socket of the system's own kind reports as readable what does not suffice, too."""
     monkeypatch.setattr(channel_module, "SILENT_SECONDS", 0.2)
     near, far = connected_pair() if by_tcp else pair()
 
-    async def scenario() -> bool:
+    async def scenario() -> FirstRequest:
         waiting = asyncio.ensure_future(sends(asyncio.get_running_loop(), near))
         for part in parts:
             far.send(part)
@@ -193,7 +193,7 @@ def test_a_client_that_has_sent_nothing_yet_is_waited_for(monkeypatch: pytest.Mo
     monkeypatch.setattr(channel_module, "SILENT_SECONDS", 0.01)
     near, far = pair()
 
-    async def scenario() -> bool:
+    async def scenario() -> FirstRequest:
         waiting = asyncio.ensure_future(sends(asyncio.get_running_loop(), near))
         await asyncio.sleep(0.1)
         assert not waiting.done()

@@ -458,15 +458,27 @@ def test_a_client_has_sent_a_request_once_one_is_whole() -> None:
     run(scenario)
 
 
-def test_a_client_whose_request_is_being_decided_about_or_has_a_response_has_sent_one() -> None:
+@pytest.mark.parametrize("is_forwarded", [True, False])
+def test_a_client_whose_request_is_being_decided_about_or_expects_no_response_has_sent_one(is_forwarded: bool) -> None:
+    def take(session: ClientSession, exchange: Exchange, _: memoryview) -> None:
+        if is_forwarded:
+            session.forward(exchange, responds=False)
+        else:
+            session._requests.blocked = True
+
     async def scenario(world: World) -> None:
         world.session.is_proven = True
-        world.takes[ApiKey.PRODUCE] = lambda session, *_: setattr(session._requests, "blocked", True)
+        world.takes[ApiKey.PRODUCE] = take
         world.session.start()
         world.client.send(framed(pack(">hhih", 0, 9, 1, -1)))
         world.session._requests.readable()
         assert (len(world.session.exchanges), world.session.has_sent_request) == (0, True)
-        world.session._requests._current = memoryview(b"")
+
+    run(scenario)
+
+
+def test_a_client_that_has_had_a_response_has_sent_a_request() -> None:
+    async def scenario(world: World) -> None:
         assert not world.session.has_sent_request
         world.session.respond(Exchange(16, 0, 4, Treatment.WHOLE), [b"response"])
         assert (len(world.session.exchanges), world.session.has_sent_request) == (0, True)

@@ -1,17 +1,18 @@
 """The clients of a gateway: each is accepted, gets a connection to its broker, and is closed if it is slow, gone, or at the end."""
 
 import asyncio
+import ipaddress
 import logging
 import socket
 import ssl
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Coroutine
 from typing import Any, Final
 
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.net.byte_flow import Shared
-from rackspan.gateway.net.channel import connected, sends
+from rackspan.gateway.net.channel import FirstRequest, connected, sends
 from rackspan.gateway.net.open_files import clients_within, raise_limit, too_few
 from rackspan.gateway.net.session import ClientSession, address_of
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -55,8 +56,8 @@ class Clients:
         self._opening = 0
         self._of_address: Counter[str] = Counter()
         """Clients, connected or being connected, by their address."""
-        self._opening_of: Counter[str] = Counter()
-        """Those that are being connected."""
+        self._opening_of: defaultdict[str, set[socket.socket]] = defaultdict(set)
+        """Those that are being connected and have sent no whole request yet."""
         self._new: dict[str, set[ClientSession]] = {}
         """Those that had sent no whole request when they were looked at last."""
         self._warned: set[str] = set()
@@ -80,7 +81,7 @@ class Clients:
             self.refused["limit"] += 1
             client.close()
             return None
-        address = address_of(client)
+        address = _counted(address_of(client))
         if self._has_most(address):
             self.refused["address"] += 1
             client.close()
@@ -88,20 +89,22 @@ class Clients:
         # Counted now: of clients that come at once, none has begun to be connected.
         self._opening += 1
         self._of_address[address] += 1
-        self._opening_of[address] += 1
+        self._opening_of[address].add(client)
         return self._connect(broker, client, address)
 
     async def _connect(self, broker: int, client: socket.socket, address: str) -> None:
         session = None
         try:
-            session = await self._session_of(broker, client)
+            session = await self._session_of(broker, client, address)
         finally:
             self._opening -= 1
-            self._opening_of[address] -= 1
+            is_new = client in self._opening_of[address]
+            self._opening_of[address].discard(client)
             if session is None:
                 self._ended(address, None)
         if session is not None:
-            self._new.setdefault(address, set()).add(session)
+            if is_new:
+                self._new.setdefault(address, set()).add(session)
             session.on_closed = lambda: self._ended(address, session)
             session.start()
 
@@ -115,10 +118,10 @@ class Clients:
         if most is None or self._of_address[address] < most:
             most = config.max_new_connections_per_address
             which = "connections without a whole request, as many as listen.address.max.new.connections"
-            if self._opening_of[address] + len(self._new.get(address, ())) < most:
+            if len(self._opening_of[address]) + len(self._new.get(address, ())) < most:
                 return False
             self._new[address] = {session for session in self._new.get(address, ()) if not session.has_sent_request}
-            if self._opening_of[address] + len(self._new[address]) < most:
+            if len(self._opening_of[address]) + len(self._new[address]) < most:
                 return False
         if address not in self._warned:
             self._warned.add(address)
@@ -135,16 +138,20 @@ class Clients:
             self._new.pop(address, None)
             self._warned.discard(address)
 
-    async def _session_of(self, broker: int, client: socket.socket) -> ClientSession | None:
+    async def _session_of(self, broker: int, client: socket.socket, address: str) -> ClientSession | None:
         """A session that is not started, when the client has sent its first request; None if it is turned away or has left."""
         secured = client
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 secured, context, principal = await self._tls.secured(client)
             async with asyncio.timeout(IDLE_SECONDS):
-                if not await sends(asyncio.get_running_loop(), secured):
-                    secured.close()
-                    return None
+                first = await sends(asyncio.get_running_loop(), secured)
+            if not first:
+                secured.close()
+                return None
+            if first is FirstRequest.WHOLE:
+                # However long its broker takes to accept the connection, it is no longer a new one.
+                self._opening_of[address].discard(client)
             async with asyncio.timeout(CONNECT_SECONDS):
                 upstream = await self._connected(broker, context)
         except OSError as error:
@@ -232,6 +239,17 @@ class Clients:
     def close(self) -> None:
         for session in tuple(self.sessions):
             session.close()
+
+
+def _counted(address: str) -> str:
+    """What is counted as one address: of IPv6 the first 64 bits, of which a host has all the others."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4 or parsed.ipv4_mapped is not None:
+        return address
+    return str(ipaddress.ip_network((int(parsed), 64), strict=False))
 
 
 def _reason_to_close(session: ClientSession) -> str | None:

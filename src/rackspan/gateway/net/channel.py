@@ -14,6 +14,7 @@ import termios
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from enum import IntEnum
 from typing import Final
 
 from rackspan.wire.framing import Piece
@@ -252,27 +253,36 @@ async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> Non
             return
 
 
-async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bool:
+class FirstRequest(IntEnum):
+    """How much of a client's first request has arrived."""
+
+    NONE = 0
+    PART = 1
+    """As much as is waited for, or over TLS an unknown part."""
+    WHOLE = 2
+
+
+async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> FirstRequest:
     """Wait for the peer's first request, or FIRST_BYTES of it, without receiving them. Errors: OSError.
 
-    False: it closed before, or has sent nothing more for SILENT_SECONDS. So the beginning of a request alone costs no
+    NONE: it closed before, or has sent nothing more for SILENT_SECONDS. So the beginning of a request alone costs no
     connection to a broker. Over TLS the first bytes suffice: how large the request is cannot be read from the socket.
     """
     if isinstance(sock, ssl.SSLSocket):
         if not sock.pending():
             await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
-        return True
+        return FirstRequest.PART
     await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
     arrived, arrived_at = 0, loop.time()
     while True:
         try:
             begun = sock.recv(FIRST_BYTES, socket.MSG_PEEK)
         except ConnectionError:
-            return False
+            return FirstRequest.NONE
         if len(begun) > arrived:
             arrived, arrived_at = len(begun), loop.time()
         elif _has_ended(sock.fileno()) or loop.time() - arrived_at >= SILENT_SECONDS:
-            return False
+            return FirstRequest.NONE
         else:
             # Reported as readable before as much has arrived as was required.
             await asyncio.sleep(_EARLY_SECONDS)
@@ -281,7 +291,7 @@ async def sends(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> bool:
         least = _SIZE_BYTES if arrived < _SIZE_BYTES else min(_SIZE_BYTES + max(size, 0), FIRST_BYTES)
         if arrived >= least:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
-            return True
+            return FirstRequest.WHOLE if 0 < size <= arrived - _SIZE_BYTES else FirstRequest.PART
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, least)
         with suppress(TimeoutError):
             async with asyncio.timeout_at(arrived_at + SILENT_SECONDS):

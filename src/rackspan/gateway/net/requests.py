@@ -30,7 +30,7 @@ _LEAST_BYTES: Final = 8
 class RequestFlow(ByteFlow):
     """From the client to the broker."""
 
-    __slots__ = ("_current", "_exchange", "blocked", "frame")
+    __slots__ = ("_current", "_exchange", "blocked", "frame", "has_taken_one")
 
     def __init__(self, pair: Pair) -> None:
         super().__init__(pair, pair.client, pair.upstream)
@@ -38,6 +38,8 @@ class RequestFlow(ByteFlow):
         """Whether a request is being handled for which those behind it wait."""
         self.frame: Frame | None = None
         """A request that is read whole and is not in one buffer, until all of it is forwarded."""
+        self.has_taken_one = False
+        """Whether a whole request has been decided about."""
         self._exchange: Exchange
         self._current = memoryview(b"")
         """The whole request at hand, with its size in front."""
@@ -220,11 +222,6 @@ class RequestFlow(ByteFlow):
         (size,) = _SIZE.unpack_from(begun)
         return len(self._header) + len(rest) < int(size) + SIZE_BYTES
 
-    @property
-    def has_taken_one(self) -> bool:
-        """Whether a whole request is being decided about."""
-        return bool(self._current)
-
     def proven(self) -> None:
         """The broker has responded: read requests again."""
         self.blocked = False
@@ -232,6 +229,7 @@ class RequestFlow(ByteFlow):
 
     def _take(self, frame: memoryview) -> None:
         self._current = frame
+        self.has_taken_one = True
         self._pair.shared.takes[self._exchange.api_key](self._pair, self._exchange, frame[SIZE_BYTES:])
         if not self.blocked:
             self._current = memoryview(b"")
