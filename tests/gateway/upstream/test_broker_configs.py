@@ -12,6 +12,7 @@ from rackspan.gateway.upstream import broker_configs
 from rackspan.gateway.upstream.broker_configs import UnenforcedValues
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_process import KafkaCluster
+from rackspan.model import Broker, BrokerId
 from rackspan.wire.messages.configs import (
     DescribeConfigsRequestData,
     DescribeConfigsResourceResult,
@@ -48,6 +49,12 @@ class Brokers:
     def __init__(self, **described: list[DescribeConfigsResourceResult] | int) -> None:
         self.described = described
         self.by_id = [int(name.removeprefix("broker")) for name in described]
+        self.registered_ids: list[int] = []
+
+    async def registered(self, _holders: object) -> list[Broker]:
+        if not self.registered_ids:
+            raise ConnectionRefusedError
+        return [Broker(BrokerId(broker), None) for broker in self.registered_ids]
 
     async def connection(self, broker: int) -> Any:
         async def call(_key: int, request: DescribeConfigsRequestData) -> DescribeConfigsResponseData:
@@ -114,6 +121,20 @@ def test_a_new_one_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytes
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(UnenforcedValues(cast("UpstreamCluster", brokers)).follow())
     assert caplog.messages == [OF_BROKER_2, DEFAULT]
+
+
+@pytest.mark.parametrize(
+    ("registered", "warnings"),
+    [([1, 2], [OF_BROKER_2]), ([1], []), ([], [OF_BROKER_2])],
+    ids=["down", "gone", "unknown"],
+)
+def test_a_broker_that_is_no_longer_registered_is_forgotten(registered: list[int], warnings: list[str]) -> None:
+    brokers = Brokers(broker1=[], broker2=shown(2))
+    values = read(brokers)
+    assert [*values.warnings()] == [OF_BROKER_2]
+    brokers.by_id, brokers.registered_ids = [1], registered
+    asyncio.run(values.read())
+    assert [*values.warnings()] == warnings
 
 
 @pytest.mark.kafka

@@ -218,6 +218,13 @@ def test_a_partition_is_stopped_if_what_responds_is_too_few_racks_and_what_is_in
     assert stopped_partitions(described((isr[0], isr)), policies, BITS, silent) == expected
 
 
+@pytest.mark.parametrize("of_topic", [True, False])
+def test_a_partition_with_fail_open_is_not_stopped(of_topic: bool) -> None:
+    file = FilePolicies(2, {"orders": TopicPolicy(fail_open=True)}) if of_topic else FilePolicies(2, fail_open=True)
+    assert stopped_partitions(described((1, [1, 3])), Policies(FilePolicies(2)), BITS, {3}) == {"orders": 1}
+    assert stopped_partitions(described((1, [1, 3])), Policies(file), BITS, {3}) == {}
+
+
 class Links:
     """A cluster of three brokers in three racks, of which some accept a request and do not respond, or no connection."""
 

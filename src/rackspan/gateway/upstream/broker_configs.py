@@ -6,6 +6,7 @@ Kafka accepts any unknown name as a config of a broker, dynamic or in its file, 
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from rackspan.errors import ClusterRequestFailed, RackspanError
@@ -48,7 +49,7 @@ class UnenforcedValues:
     def __init__(self, cluster: UpstreamCluster) -> None:
         self._cluster = cluster
         self._sources: dict[int, frozenset[int]] = {}
-        """Where each broker has one. A broker that does not respond keeps what it reported last."""
+        """Where each broker has one. One that does not respond keeps what it reported last as long as it is registered."""
 
     async def follow(self) -> None:
         """Read until cancelled, and log what is new."""
@@ -73,6 +74,10 @@ class UnenforcedValues:
             is_unknown = found is not None and found.is_sensitive
             synonyms = found.synonyms if found is not None and is_unknown else ()
             self._sources[broker] = frozenset(synonym.source for synonym in synonyms)
+        if self._sources.keys() - set(self._cluster.by_id):
+            with suppress(OSError, RackspanError):
+                registered = {broker.id for broker in await self._cluster.registered(())}
+                self._sources = {broker: found for broker, found in self._sources.items() if broker in registered}
 
     @property
     def count(self) -> int | None:

@@ -11,6 +11,7 @@ from typing import Final
 
 from rackspan.acks.metrics import partition_values
 from rackspan.acks.min_insync_racks import RackBits, rack_bits
+from rackspan.acks.verification import Requirement
 from rackspan.errors import RackspanError
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -114,7 +115,8 @@ def partitions_by_leader(
 ) -> dict[BrokerId, Partitions]:
     """The partitions of `metadata` that require more than one rack, by leader: -1 for those without one."""
     by_leader: dict[BrokerId, Partitions] = {}
-    for topic, partition, min_racks in _guarded(metadata, policies):
+    for topic, partition, requirement in _guarded(metadata, policies):
+        min_racks = requirement.thresholds.min_insync_racks
         isr_racks = racks.count(map(BrokerId, partition.isr_nodes))
         led = by_leader.setdefault(BrokerId(partition.leader_id), [])
         led.append((topic, partition.partition_index, partition_values(isr_racks, min_racks)))
@@ -127,10 +129,13 @@ def stopped_partitions(
     """By topic, the partitions that have enough racks in sync, and too few without the brokers that do not respond.
 
     Without its leader's response nothing is verified. Partitions with too few racks in sync are not counted: they are under their
-    minimum for every reader.
+    minimum for every reader. Nor are those with fail_open, which are acknowledged if they cannot be verified.
     """
     stopped: Counter[str] = Counter()
-    for topic, partition, min_racks in _guarded(metadata, policies):
+    for topic, partition, requirement in _guarded(metadata, policies):
+        if requirement.fail_open:
+            continue
+        min_racks = requirement.thresholds.min_insync_racks
         responding = [BrokerId(broker) for broker in partition.isr_nodes if broker not in silent]
         is_read = partition.leader_id not in silent and racks.count(responding) >= min_racks
         if not is_read and racks.count(map(BrokerId, partition.isr_nodes)) >= min_racks:
@@ -140,8 +145,8 @@ def stopped_partitions(
 
 def _guarded(
     metadata: MetadataResponseData, policies: Policies
-) -> Iterator[tuple[str, MetadataResponsePartition, int]]:
-    """The partitions that require more than one rack, each with its topic and how many it requires."""
+) -> Iterator[tuple[str, MetadataResponsePartition, Requirement]]:
+    """The partitions that require more than one rack, each with its topic and its requirement."""
     for topic in metadata.topics:
         if topic.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE) or topic.name is None:
             continue
@@ -151,4 +156,4 @@ def _guarded(
         for partition in topic.partitions:
             requirement = policies.requirement(topic.name, partition.leader_id)
             if requirement is not None:
-                yield topic.name, partition, requirement.thresholds.min_insync_racks
+                yield topic.name, partition, requirement
