@@ -183,6 +183,36 @@ def test_a_raise_is_held_in_as_many_racks_as_any_value_requires_and_a_lowering_a
     assert policies.racks_to_hold(scope, name, value) == racks
 
 
+@pytest.mark.parametrize(
+    ("entries", "change", "expected"),
+    [
+        ({(Scope.BROKER, "1"): 3, (Scope.BROKER, "2"): 3}, (Scope.BROKER, "1", None), (3, 1)),
+        ({(Scope.BROKER, "1"): 3, (Scope.BROKER, ""): 2}, (Scope.BROKER, "1", None), (3, 2)),
+        ({(Scope.BROKER, ""): 3}, (Scope.BROKER, "1", 2), (3, 2)),
+        ({(Scope.BROKER, ""): 2, (Scope.BROKER, "1"): 2}, (Scope.BROKER, "", None), (2, 1)),
+        ({(Scope.TOPIC, "t"): 2, (Scope.BROKER, "1"): 2}, (Scope.TOPIC, "t", None), (2, 1)),
+        ({(Scope.BROKER, "1"): 3}, (Scope.TOPIC, "t", 2), (3, 2)),
+        ({(Scope.TOPIC, "filed"): 5, (Scope.BROKER, "1"): 2}, (Scope.TOPIC, "filed", None), (5, 4)),
+        ({(Scope.BROKER, "2"): 2}, (Scope.BROKER, "1", 1), (1, 1)),
+    ],
+)
+def test_what_a_change_lowers_is_compared_for_each_broker(
+    entries: dict[tuple[Scope, str], int], change: tuple[Scope, str, int | None], expected: tuple[int, int]
+) -> None:
+    policies = Policies(FilePolicies(topics={"filed": TopicPolicy(4)}))
+    for (scope, name), value in entries.items():
+        policies.replay(*record(scope, name, Entry(value)))
+    assert policies.largest_change(*change) == expected
+
+
+def test_a_topics_value_in_the_file_is_compared_with_what_it_precedes() -> None:
+    policies = Policies(FilePolicies(3))
+    policies.replay(*record(Scope.BROKER, "1", Entry(5)))
+    for topics, lowered in (({"t": 5}, 0), ({"t": 4}, 1), ({}, 2), ({"t": 6}, 2), ({"t": 1}, 3), ({}, 3)):
+        policies.replace_file(FilePolicies(3, {topic: TopicPolicy(value) for topic, value in topics.items()}))
+        assert policies.lowered == lowered, topics
+
+
 def test_a_file_that_lowers_values_is_a_warning_for_each(caplog: pytest.LogCaptureFixture) -> None:
     policies = Policies(FilePolicies(2, {"a": TopicPolicy(3), "b": TopicPolicy(2)}))
     policies.replay(*record(Scope.TOPIC, "c", Entry(3)))

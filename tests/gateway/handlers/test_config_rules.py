@@ -285,7 +285,10 @@ def test_a_value_changes_only_where_a_request_names_it_and_every_lowering_is_cou
             values[kind, name] = int(named)
         response, _ = handled(body, result, store=store, policies=policies)
         assert [one.error_code for one in response.responses] == [40 if refused else 0]
-        lowered += _in_force(values, kind, name) < _in_force(before, kind, name)
+        lowered += any(
+            after < earlier
+            for after, earlier in zip(_in_force(values, kind, name), _in_force(before, kind, name), strict=True)
+        )
         for key, value, _ in store.written:
             policies.replay(key, value)
         store.written.clear()
@@ -296,10 +299,24 @@ def test_a_value_changes_only_where_a_request_names_it_and_every_lowering_is_cou
         assert (kept, policies.lowered) == (values, lowered)
 
 
-def _in_force(values: dict[Resource, int], kind: int, name: str) -> int:
-    """A resource's own value, else the highest that any broker has."""
-    brokers = [value for (of, other), value in values.items() if of == BROKER and (of, other) != (kind, name)]
-    return values.get((kind, name), max(brokers, default=1))
+def _in_force(values: dict[Resource, int], kind: int, name: str) -> list[int]:
+    """The value of a broker, or of a topic on brokers 1, 2 and another: its own, else the broker's, else the default."""
+    leaders = ["1", "2", "3"] if kind == TOPIC else [name or "3"]
+    of_leaders = [values.get((BROKER, leader), values.get((BROKER, ""), 1)) for leader in leaders]
+    return of_leaders if kind == BROKER else [values.get((kind, name), value) for value in of_leaders]
+
+
+def test_a_lowering_whose_write_fails_may_have_been_committed_and_is_not_silent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policies = Policies(FilePolicies())
+    policies.replay(*record(Scope.TOPIC, "orders", Entry(3)))
+    for value, lowered in (("3", 0), ("2", 1)):
+        body = incremental((TOPIC, "orders", [(KEY, SET, value)]))
+        handled(body, accepted((TOPIC, "orders")), store=FullStore(), policies=policies)
+        assert policies.lowered == lowered
+    (line,) = [line for line in caplog.messages if "lowered" in line]
+    assert line.startswith("topic orders: min.insync.racks may be lowered from 3 to 2, so that")
 
 
 @pytest.mark.parametrize(("synonyms", "documentation"), [(False, False), (True, False), (False, True)])

@@ -55,6 +55,11 @@ class FilePolicies:
     fail_open: bool = False
     override: int | None = None
 
+    def own(self, topic: str) -> int | None:
+        """A topic's own value."""
+        written = self.topics.get(topic)
+        return None if written is None else written.min_insync_racks
+
 
 class ValueSource(Enum):
     """Where the value of a topic or broker comes from, in order of precedence."""
@@ -140,20 +145,26 @@ class Policies:
         self._cache.clear()
 
     def replace_file(self, config: FilePolicies) -> None:
-        before, self._config = self.values, config
-        after = self.values
-        for place, value in before.items():
-            if after.get(place, 1) < value:
-                self.record_lowered(place, value, after.get(place, 1))
+        replaced = self._config
+        topics = {topic for topic in {*replaced.topics, *config.topics} if replaced.own(topic) != config.own(topic)}
+        values, of_topics = self.values, {topic: self._by_leader(topic) for topic in topics}
+        self._config = config
+        changes = {place: (value, self.values.get(place, 1)) for place, value in values.items()}
+        # A topic's own value in the file precedes those of brokers, and what comes instead of it may be one of those.
+        changes |= {_file_place(topic): _worst(before, self._by_leader(topic)) for topic, before in of_topics.items()}
+        for place, (before, after) in changes.items():
+            if after < before:
+                self.record_lowered(place, before, after)
         self._changed()
 
-    def record_lowered(self, place: str, before: int, after: int) -> None:
+    def record_lowered(self, place: str, before: int, after: int, *, is_certain: bool = True) -> None:
         """Fewer racks have to hold a record from now on. It may be meant, and is never silent."""
         self.lowered += 1
         log.warning(
-            "%s: %s is lowered from %s to %d, so that acks=all is acknowledged with fewer racks; set it again if that was not meant",
+            "%s: %s %s lowered from %s to %d, so that acks=all is acknowledged with fewer racks; set it again if that was not meant",
             place,
             MIN_INSYNC_RACKS,
+            "is" if is_certain else "may be",
             "a record that cannot be read" if before == INT32_MAX else before,
             after,
         )
@@ -256,9 +267,9 @@ class Policies:
         entry = self.topic_entry(topic)
         if entry is not None:
             return entry.value, ValueSource.TOPIC
-        written = self._config.topics.get(topic)
-        if written is not None and written.min_insync_racks is not None:
-            return written.min_insync_racks, ValueSource.FILE_TOPIC
+        written = self._config.own(topic)
+        if written is not None:
+            return written, ValueSource.FILE_TOPIC
         return self._broker_value(leader)
 
     def topic_entry(self, topic: str) -> Entry | None:
@@ -281,7 +292,7 @@ class Policies:
             return self._config.min_insync_racks, ValueSource.FILE
         return 1, ValueSource.DEFAULT
 
-    def broker_value_after(self, broker: int, name: str, entry: Entry | None) -> int:
+    def broker_value_after(self, broker: int | None, name: str, entry: Entry | None) -> int:
         """The value of a broker once another entry, or none, is set on the broker or default of this name."""
         after = {**self.entries, (Scope.BROKER, name): entry}
         for key in (str(broker), ""):
@@ -295,7 +306,7 @@ class Policies:
         """Every value in force above 1, by what it is set on. Without entries that cannot be read: no value is known of those."""
         found = {f"the file's acknowledgements.{MIN_INSYNC_RACKS}": self._config.min_insync_racks}
         for topic, written in self._config.topics.items():
-            found[f"the file's topic {topic}"] = written.min_insync_racks or 1
+            found[_file_place(topic)] = written.min_insync_racks or 1
         for (scope, name), entry in self.entries.items():
             if entry.readable and (scope is Scope.BROKER or self.topic_entry(name) is not None):
                 found[f"{scope.value} {name or '(default)'}"] = entry.value
@@ -340,6 +351,28 @@ class Policies:
         return without if entry is None else entry.value, without if value is None else value
 
     @property
+    def _leaders(self) -> list[int | None]:
+        """Every broker with a value of its own, and None for the others."""
+        return [None, *(int(name) for scope, name in self.entries if scope is Scope.BROKER and name.isdecimal())]
+
+    def _by_leader(self, topic: str) -> list[int]:
+        return [self.topic_value(topic, leader)[0] for leader in self._leaders]
+
+    def largest_change(self, scope: Scope, name: str, value: int | None) -> tuple[int, int]:
+        """What is required before and after a value is set, or removed, on the broker for which that lowers it most.
+
+        For a topic the broker that leads it. What precedes the value of a broker is left out.
+        """
+        if scope is Scope.BROKER:
+            broker = int(name) if name.isdecimal() else None
+            entry = None if value is None else Entry(value)
+            return self._broker_value(broker)[0], self.broker_value_after(broker, name, entry)
+        before = [self._topic_value(name, leader)[0] for leader in self._leaders]
+        without = self.file_topic(name) if value is None else value
+        after = [self._broker_value(leader)[0] if without is None else without for leader in self._leaders]
+        return _worst(before, after)
+
+    @property
     def override(self) -> int | None:
         """The value that higher values count as."""
         return self._config.override
@@ -349,10 +382,18 @@ class Policies:
         return self._config.min_insync_racks
 
     def file_topic(self, topic: str) -> int | None:
-        written = self._config.topics.get(topic)
-        return None if written is None else written.min_insync_racks
+        return self._config.own(topic)
 
     def guarded_topics(self) -> list[str]:
         """Topics with a value of their own above 1."""
         named = [name for (scope, name), _ in self.entries.items() if scope is Scope.TOPIC]
         return [topic for topic in {*named, *self._config.topics} if self.topic_value(topic, None)[0] > 1]
+
+
+def _file_place(topic: str) -> str:
+    return f"the file's topic {topic}"
+
+
+def _worst(before: list[int], after: list[int]) -> tuple[int, int]:
+    """The values of the broker for which they fall most."""
+    return max(zip(before, after, strict=True), key=lambda pair: pair[0] - pair[1])

@@ -165,15 +165,21 @@ class ConfigRequests:
                 )
 
     async def write(self, change: ConfigChange, topic_id: UUID | None) -> None:
-        before, after = self._policies.values_around(change.scope, change.name, change.value)
+        before, after = self._policies.largest_change(change.scope, change.name, change.value)
         for warning in change.warnings:
             log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
         entry = None if change.value is None else Entry(change.value, topic_id)
         racks = self._policies.racks_to_hold(change.scope, change.name, change.value)
-        await self._store.write(*record(change.scope, change.name, entry), racks)
-        if after < before:
-            self._policies.record_lowered(f"{change.scope.value} {change.name or '(default)'}", before, after)
-        else:
+        is_written = False
+        try:
+            await self._store.write(*record(change.scope, change.name, entry), racks)
+            is_written = True
+        finally:
+            # A record whose write fails, or whose client leaves, may be committed all the same.
+            if after < before:
+                place = f"{change.scope.value} {change.name or '(default)'}"
+                self._policies.record_lowered(place, before, after, is_certain=is_written)
+        if after >= before:
             log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
 
     def _hint_replicas(self, resources: Sequence[Any], accepted: Collection[tuple[int, str]]) -> None:
