@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -90,3 +91,35 @@ def test_a_call_that_ends_after_it_was_given_up_is_no_fault() -> None:
 
     run(main())
     assert faults == []
+
+
+def test_a_call_that_is_submitted_after_the_shutdown_is_refused_and_never_lost() -> None:
+    executor, made = DaemonExecutor(1, "call"), list[str]()
+    executor.submit(made.append, "first")
+    executor.shutdown()
+    with pytest.raises(RuntimeError, match="call: no call can be submitted after the shutdown"):
+        executor.submit(made.append, "second")
+    assert made == ["first"]
+
+
+def test_calls_that_are_submitted_by_several_threads_have_at_most_so_many() -> None:
+    together = threading.Barrier(2)
+
+    class CountedTogether(list[threading.Thread]):
+        """Two threads that may count it at the same time do so."""
+
+        def __len__(self) -> int:
+            length = super().__len__()
+            with suppress(threading.BrokenBarrierError):
+                together.wait(0.2)
+            return length
+
+    executor = DaemonExecutor(1, "call")
+    executor._threads = CountedTogether()
+    submitting = [threading.Thread(target=executor.submit, args=(int,)) for _ in range(2)]
+    for thread in submitting:
+        thread.start()
+    for thread in submitting:
+        thread.join()
+    assert len(executor._threads) == 1
+    executor.shutdown()

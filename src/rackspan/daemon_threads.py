@@ -27,14 +27,19 @@ class DaemonExecutor(Executor):
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._most, self._name = threads, name
         self._threads: list[threading.Thread] = []
+        self._lock, self._is_shut_down = threading.Lock(), False
 
     def submit(self, call: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> "Future[T]":
+        """Errors: RuntimeError after `shutdown`."""
         future: Future[T] = Future()
-        self._calls.put(lambda: _carry_out(future, partial(call, *arguments, **options)))
-        if len(self._threads) < self._most:
-            thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        with self._lock:
+            if self._is_shut_down:
+                raise RuntimeError(f"{self._name}: no call can be submitted after the shutdown")
+            self._calls.put(lambda: _carry_out(future, partial(call, *arguments, **options)))
+            if len(self._threads) < self._most:
+                thread = threading.Thread(target=self._serve, name=f"{self._name}_{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
         return future
 
     def _serve(self) -> None:
@@ -44,8 +49,10 @@ class DaemonExecutor(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # Executor's
         """Calls that were submitted are carried out first."""
         assert not cancel_futures  # noqa: S101 - no caller requires it
-        for _ in self._threads:
-            self._calls.put(None)
+        with self._lock:
+            self._is_shut_down = True
+            for _ in self._threads:
+                self._calls.put(None)
         if wait:
             for thread in self._threads:
                 thread.join()  # unlimited: as Executor has it; callers have the limit
