@@ -8,6 +8,7 @@ from aiokafka import AIOKafkaProducer
 from rackspan.ends import awaited_within
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, refuse_weak_acks
+from rackspan.producers.waiting import copied
 
 STOP_SECONDS: Final = 60.0
 """aiokafka sends what it holds before it stops, or lets it expire."""
@@ -24,6 +25,7 @@ class GuardedAIOKafkaProducer:
         servers = server_list(config.get("bootstrap_servers", "localhost"))
         login = kafka_python_login({"sasl_mechanism": "PLAIN", **config})
         self._records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds)
+        self._serializers = {name: config.pop(f"{name}_serializer", None) or _as_given for name in ("key", "value")}
         self._producer = AIOKafkaProducer(**{**config, "acks": "all"})
         self._unacknowledged = 0
         """Calls of `send_and_wait` that have not returned."""
@@ -39,10 +41,10 @@ class GuardedAIOKafkaProducer:
         finally:
             self._records.close()
 
-    async def send_and_wait(
-        self, topic: str, value: bytes | None = None, key: bytes | None = None, partition: int | None = None
-    ) -> Any:
-        """The record's metadata. Errors: NotEnoughRacks, NotEnoughRacksAfterAppend, ClusterUnreachable, and those of the client."""
+    async def send_and_wait(self, topic: str, value: Any = None, key: Any = None, partition: int | None = None) -> Any:
+        """The record's metadata. Errors: NotEnoughRacks, NotEnoughRacksAfterAppend, ClusterUnreachable, TypeError, and those of the client."""
+        # Before anything is awaited: another coroutine may change what is given here.
+        value, key = (copied(name, self._serializers[name](given)) for name, given in (("value", value), ("key", key)))
         self._unacknowledged += 1
         try:
             return await self._send_and_wait(topic, value, key, partition)
@@ -60,3 +62,7 @@ class GuardedAIOKafkaProducer:
         if error is not None:
             raise error
         return metadata
+
+
+def _as_given(given: Any) -> Any:
+    return given

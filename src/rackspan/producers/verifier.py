@@ -56,7 +56,7 @@ def refuse_weak_acks(config: Mapping[str, object], *keys: str) -> None:
             raise UsageError(f"{key} is {config[key]!r}, and min.insync.racks applies to acks=all only; leave it out")
 
 
-_NOT_RUNNING: Final = "the producer is closed, or was made before a fork of its process; make one in this process"
+NOT_RUNNING: Final = "the producer is closed, or was made before a fork of its process; make one in this process"
 
 
 class RecordVerifier:
@@ -262,7 +262,7 @@ class VerifierThread:
         Errors: UsageError after `close`, and in a process that was forked.
         """
         if not self._thread.is_alive():
-            raise UsageError(_NOT_RUNNING)
+            raise UsageError(NOT_RUNNING)
         self._loop.call_soon_threadsafe(self._queue, topic, partition, send)
 
     def _queue(self, topic: str, partition: int | None, send: Send) -> None:
@@ -313,7 +313,7 @@ class VerifierThread:
         if not self._thread.is_alive():
             # It would never end. A fork copies this thread's object, and not the thread.
             work.close()
-            raise UsageError(_NOT_RUNNING)
+            raise UsageError(NOT_RUNNING)
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def when_verified(
@@ -321,7 +321,7 @@ class VerifierThread:
     ) -> None:
         """Call `report` with the record's error, one report at a time. It may send records, and wait for other verifications."""
         if not self._thread.is_alive():
-            report(NotEnoughRacksAfterAppend(f"{topic}-{partition}: the record could not be verified: {_NOT_RUNNING}"))
+            report(NotEnoughRacksAfterAppend(f"{topic}-{partition}: the record could not be verified: {NOT_RUNNING}"))
             return
 
         async def verify() -> None:

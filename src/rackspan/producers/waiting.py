@@ -15,7 +15,7 @@ class WaitingRecords:
     def __init__(self, records_max: float, bytes_max: int, when_full: str) -> None:
         """`when_full`: the end of the error, which names the two bounds and says what to do."""
         self._records_max, self._bytes_max, self._when_full = records_max, bytes_max, when_full
-        self._changed = threading.Condition()
+        self._counting = threading.Lock()
         self._records = self._bytes = 0
 
     def __len__(self) -> int:
@@ -23,7 +23,7 @@ class WaitingRecords:
 
     def add(self, size_bytes: int, beside: int = 0) -> None:
         """Count one more, `beside` others that the client holds. Errors: BufferError if the bound does not allow it."""
-        with self._changed:
+        with self._counting:
             records = self._records + beside
             if records >= self._records_max or self._bytes + size_bytes > self._bytes_max:
                 raise BufferError(f"{count_noun(records, 'record')} wait, and {self._when_full}")
@@ -32,12 +32,13 @@ class WaitingRecords:
 
     def remove(self, size_bytes: int) -> None:
         """Count one less."""
-        with self._changed:
+        with self._counting:
             self._records -= 1
             self._bytes -= size_bytes
-            self._changed.notify_all()
 
-    def await_none(self, seconds: float) -> None:
-        """Return once none is left, or after so many seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._records, seconds)
+
+def copied(name: str, given: object) -> bytes | None:
+    """A serialized key or value that its owner cannot change any more. Errors: TypeError."""
+    if given is None or isinstance(given, bytes | bytearray | memoryview):
+        return None if given is None else bytes(given)
+    raise TypeError(f"{name} is {type(given).__name__}; give bytes, or a serializer to the producer")
