@@ -195,7 +195,9 @@ def test_two_racks_are_lost_together_only_if_both_are_down() -> None:
         ((voter(101, "b", False), voter(102, "a", True), voter(103, "c", True)), True),
         ((voter(101, "b", True), voter(102, "a", True), voter(103, "c", True)), True),
         ((voter(101, "b", True), voter(102, "b", True), voter(103, "c", True)), False),
-        ((voter(101, "b", False), voter(102, None, True), voter(103, "c", True)), True),
+        ((voter(101, "b", False), voter(102, None, True), voter(103, "c", True)), False),
+        ((voter(101, None, True), voter(102, None, True), voter(103, None, True)), False),
+        ((voter(101, "b", False), voter(102, "a", False), voter(103, "c", True)), True),
         ((voter(101, "b", True), voter(102, None, True), voter(103, "c", True)), False),
     ],
 )

@@ -206,6 +206,16 @@ def test_the_last_sentence_of_an_audit_has_the_color_of_what_it_says(
         ({"lost": True, "happened": True, "survived": True}, "lost", "bold yellow"),
         ({"lost": True, "happened": True, "topics": ["t"]}, "lost", "bold red"),
         ({"lost": True}, "lost, but for its controllers", "bold red"),
+        (
+            {"lost": True, "happened": True, "survived": True, "controller_quorum": {"lost": [101], "dead": []}},
+            "lost, but for its controllers",
+            "bold yellow",
+        ),
+        (
+            {"lost": True, "happened": True, "survived": True, "controller_quorum": {"lost": [101], "dead": [101]}},
+            "lost",
+            "bold yellow",
+        ),
         ({"survived": True}, "yes", "green"),
         ({"topics": ["t"]}, "no", "bold red"),
         ({}, "not known", "bold yellow"),

@@ -284,14 +284,28 @@ def test_harm_without_a_lost_rack_is_named_as_such() -> None:
 
 def test_a_loss_that_has_happened_is_not_called_survived() -> None:
     plans = [TopicPlan("orders", [[1, 2, 3], [4, 5, 6]], min_insync_replicas=1)]
-    voters = {101: "r1", 102: "r2", 103: "r3"}
-    cluster = story.report_by_hand([story.snapshot(plans, brokers=story.SIX_BROKERS, gone=(2, 5), voters=voters)])
+    down = story.snapshot(plans, brokers=story.SIX_BROKERS, gone=(2, 5))
+    cluster = story.report_by_hand([replace(down, controllers=())])
     r1, r2, r3 = cluster.clusters[0].losses
     outcomes = [words.outcome(loss) for loss in (r1, r2, r3)]
     assert outcomes == ["can be lost", "lost", "can be lost"]
     assert [words.outcome_sign(loss) for loss in (r1, r2, r3)] == ["ok", "unknown", "ok"]
     assert words.headline(cluster.clusters[0]).startswith("This cluster survives the loss of any one more rack: ")
     assert words.effect(r2) == "Its loss has happened: the numbers are those of now."
+
+
+@pytest.mark.parametrize("alive", [True, None])
+def test_a_rack_whose_brokers_are_down_and_whose_controller_is_not_is_not_called_lost(alive: bool | None) -> None:
+    down = story.snapshot(
+        [TopicPlan("orders", [[1, 2, 3]], min_insync_replicas=1)],
+        brokers=story.SIX_BROKERS,
+        gone=(2, 5),
+        voters={101: "r1", 102: "r2", 103: "r3"},
+    )
+    voters = tuple(replace(voter, alive=alive) for voter in down.controllers)
+    r2 = story.report_by_hand([replace(down, controllers=voters)]).clusters[0].losses[1]
+    assert (r2.lost, words.outcome(r2)) == (True, "lost, but for its controllers")
+    assert words.effect(r2) == "The loss of its brokers has happened: the numbers are those of now."
 
 
 def test_a_rack_that_is_down_but_for_the_controllers_of_the_majority_is_lost_in_part() -> None:

@@ -70,7 +70,7 @@ LOST: Final = "lost"
 """The outcome of a loss that has happened."""
 
 LOST_IN_PART: Final = "lost, but for its controllers"
-"""The outcome of the loss of a rack that is down, but for controllers without which there is no majority, or may be none."""
+"""The outcome of the loss of a rack that is down, but for its controllers, or for controllers of unknown rack that the majority needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,15 @@ class RackLoss:
 
     @property
     def happened(self) -> bool:
-        """Whether nothing more would follow: the racks are down, and the majority does not need the controllers left in them."""
+        """Whether nothing more would stop: the racks are down, and no majority needs controllers that are, or may be, left in them."""
         return self.lost and (
-            self.quorum is None or self.quorum.certain or set(self.quorum.lost) == set(self.quorum.dead)
+            self.quorum is None or self.quorum.certain or not (self.controllers_left or self.quorum.doubtful)
         )
+
+    @property
+    def controllers_left(self) -> bool:
+        """Whether controllers of the racks are not known to be dead."""
+        return self.quorum is not None and set(self.quorum.lost) != set(self.quorum.dead)
 
     @property
     def quorum_lost(self) -> bool:

@@ -93,7 +93,7 @@ def down(lost: LostRack) -> str:
 def outcome(loss: RackLoss) -> str:
     """What a loss comes to, in a word or two. A rack that is down is lost, whatever its controllers that are left do."""
     if loss.lost:
-        return LOST if loss.happened else LOST_IN_PART
+        return LOST if loss.happened and not loss.controllers_left else LOST_IN_PART
     return "can be lost" if loss.survived else "cannot be lost"
 
 
@@ -107,7 +107,8 @@ def outcome_sign(loss: RackLoss) -> str:
 def effect(loss: RackLoss) -> str:
     """What a loss does, in one sentence."""
     if loss.happened:
-        return "Its loss has happened: the numbers are those of now."
+        of_what = "The loss of its brokers" if loss.controllers_left else "Its loss"
+        return f"{of_what} has happened: the numbers are those of now."
     if loss.survived:
         return "Nothing goes offline, nothing refuses acks=all."
     return f"Its loss would {listed(effects(loss))}."

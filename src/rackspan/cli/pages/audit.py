@@ -249,7 +249,12 @@ def _known_harm(loss: Mapping[str, Any]) -> bool:
 
 def _survives(loss: Mapping[str, Any]) -> Text:
     if loss["lost"]:
-        return Text(LOST if loss["happened"] else LOST_IN_PART, style="bold yellow" if loss["survived"] else "bold red")
+        quorum = loss["controller_quorum"]
+        left = quorum is not None and set(quorum["lost"]) != set(quorum["dead"])
+        return Text(
+            LOST if loss["happened"] and not left else LOST_IN_PART,
+            style="bold yellow" if loss["survived"] else "bold red",
+        )
     if loss["survived"]:
         return Text("yes", style="green")
     return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
