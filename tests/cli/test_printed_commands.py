@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from rich.text import Text
 
 from rackspan.cli.help import REPEATED
+from rackspan.cli.log_format import LogFormat
+from rackspan.cli.output import messages
 from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
 from tests.cli.conftest import Ran, good
 
@@ -23,10 +26,10 @@ LOGIN, SNAPSHOT, POLICY = "--command-config c.properties", "--snapshot s.json", 
 @pytest.fixture
 def given() -> Iterator[Callable[..., None]]:
     def repeated(*flags: str) -> None:
-        REPEATED.set({flag.partition(" ")[0]: flag for flag in flags})
+        REPEATED.update({flag.partition(" ")[0]: flag for flag in flags})
 
     yield repeated
-    REPEATED.set({})
+    REPEATED.clear()
 
 
 @pytest.mark.parametrize(
@@ -90,6 +93,21 @@ def test_the_remedy_of_an_audit_is_run_as_printed_with_its_settings(
     )
     planned = cli(*shlex.split(command)[1:], "-o", "json")
     assert planned.document["settings"]["files"] == [str(tmp_path / "other folder" / "own.toml")]
+
+
+def test_the_lines_of_other_threads_repeat_them_and_are_of_the_log_too(
+    given: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(WAREHOUSE)
+    messages.begin_log(LogFormat.JSON)
+    try:
+        thread = threading.Thread(target=messages.warn, args=[["damaged; rackspan pipeline check shows what to do"]])
+        thread.start()
+        thread.join()
+    finally:
+        messages.begin_log(None)
+    line = json.loads(capsys.readouterr().err)
+    assert line["message"] == f"damaged; rackspan pipeline check {WAREHOUSE} shows what to do"
 
 
 def test_variables_and_files_are_in_force_for_a_printed_command_anyway(

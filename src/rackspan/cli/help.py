@@ -6,8 +6,7 @@ Typer's own pages are boxes whose columns cut long flags at 80 columns and take 
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -30,8 +29,11 @@ _WIDE_COLUMN, _NARROW_COLUMN = 30, 4
 SETTINGS: Final = "--settings"
 """The flag of a settings file, declared with those of every command."""
 
-REPEATED: Final[ContextVar[Mapping[str, str]]] = ContextVar("REPEATED", default={})  # noqa: B039 - never written to
-"""The flags of this command line that the commands it prints repeat (output/printed_commands.py): `--cluster` to `--cluster prod`."""
+REPEATED: Final[dict[str, str]] = {}
+"""The flags of this command line that the commands it prints repeat (output/printed_commands.py): `--cluster` to `--cluster prod`.
+
+Of the process, not of a context: other threads print lines too.
+"""
 
 
 class _PlainHelp:
@@ -146,12 +148,13 @@ def summary(text: str | None) -> str:
 
 def repeat_flags(context: Any) -> None:
     """Repeat the flags of a command, from click's context."""
-    REPEATED.set(dict(_flags(context)))
+    repeat_no_flags()
+    REPEATED.update(_flags(context))
 
 
 def repeat_no_flags() -> None:
     """From here on printed commands are those of no command line."""
-    REPEATED.set({})
+    REPEATED.clear()
 
 
 def _flags(context: Any) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,8 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rackspan.cli.help import REPEATED
 from rackspan.cli.log_format import LogFormat
@@ -23,13 +22,14 @@ if TYPE_CHECKING:
     from rackspan.model.snapshot import ReadSnapshot
 
 
-_LOG: Final[ContextVar[LogFormat | None]] = ContextVar("_LOG", default=None)
-"""The format of the log that a command has begun."""
+_log: LogFormat | None = None
+"""The format of the log that a command has begun, for the lines of all threads."""
 
 
 def begin_log(log_format: LogFormat | None) -> None:
     """From here on each line is one of a log; None ends that."""
-    _LOG.set(log_format)
+    global _log
+    _log = log_format
 
 
 def open_standard_streams() -> None:
@@ -67,7 +67,7 @@ def fail(line: str, cluster: str | None = None) -> None:
 
 def note(line: str, cluster: str | None = None) -> None:
     """Progress, never wrapped: it names files, whose length decides nothing else."""
-    log_format, line = _LOG.get(), _runnable(line)
+    log_format, line = _log, _runnable(line)
     if log_format is None:
         stderr_console().print(_of_cluster(cluster, line), style="dim", markup=False)
     elif log_format is LogFormat.JSON:
@@ -82,7 +82,7 @@ def _write(level: str, line: str, cluster: str | None, style: str) -> None:
 
     from rackspan.cli.output.tables import Paragraph
 
-    log_format, line = _LOG.get(), _runnable(line)
+    log_format, line = _log, _runnable(line)
     if log_format is LogFormat.JSON:
         _write_json("error" if level == "rackspan" else level, line, cluster)
         return
@@ -100,7 +100,7 @@ def _write_json(level: str, line: str, cluster: str | None) -> None:
 
 def _runnable(line: str) -> str:
     """The line with the flags of this command line in the commands that it names."""
-    if not REPEATED.get():
+    if not REPEATED:
         return line
     # Imported here: most lines have no command to be looked up.
     from rackspan.cli.output.printed_commands import runnable

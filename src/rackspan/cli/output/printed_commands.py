@@ -35,8 +35,7 @@ _commands: Final = LazyCommands()
 
 def insertions(text: str) -> Iterator[tuple[int, str]]:
     """Where flags are missing in the commands of a text, and the flags, with a space before them."""
-    given = REPEATED.get()
-    if not given or "rackspan " not in text:
+    if not REPEATED or "rackspan " not in text:
         return
     for found in _COMMAND.finditer(text):
         accepted = _accepted(found["words"])
@@ -45,7 +44,7 @@ def insertions(text: str) -> Iterator[tuple[int, str]]:
         present = set(re.findall(r"--[-\w]+", found["options"]))
         missing = [
             words
-            for flag, words in given.items()
+            for flag, words in REPEATED.items()
             if flag in accepted and flag not in present and not (flag in _SOURCES and _SOURCES & present)
         ]
         if missing:
@@ -72,7 +71,7 @@ def runnable_text(text: Text) -> Text:
 
 def runnable_document(document: Any) -> Any:
     """The document with those flags in its values."""
-    if not REPEATED.get():
+    if not REPEATED:
         return document
     match document:
         case StrEnum():
