@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 from rich.text import Text
+from typer.core import TyperCommand
 
 from rackspan.cli.help import REPEATED
 from rackspan.cli.log_format import LogFormat
 from rackspan.cli.output import messages
 from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
+from rackspan.errors import UsageError
 from tests.cli.conftest import Ran, good
 
 Cli = Callable[..., Ran]
@@ -108,6 +110,43 @@ def test_the_lines_of_other_threads_repeat_them_and_are_of_the_log_too(
         messages.begin_log(None)
     line = json.loads(capsys.readouterr().err)
     assert line["message"] == f"damaged; rackspan pipeline check {WAREHOUSE} shows what to do"
+
+
+HIDDEN = "s3cret"
+
+
+RUN, COLLECT, AUDIT = ("pipeline", "run"), ("pipeline", "collect"), ("audit",)
+LOCATOR, PROPERTIES = "--rack-locator-class", "--rack-locator-properties"
+
+
+@pytest.mark.parametrize(
+    ("words", "flags", "repeated"),
+    [
+        (RUN, ("--remote", f"sc://h:443/;use_ssl=true;token={HIDDEN}"), ""),
+        (RUN, ("--remote", f"sc://h:443/;x-api-key={HIDDEN}"), ""),
+        (RUN, ("--remote", "sc://h:443/;use_ssl=true"), " --remote 'sc://h:443/;use_ssl=true'"),
+        (RUN, ("--master", f"spark://me:{HIDDEN}@h:7077"), ""),
+        (RUN, ("--warehouse", f"s3://key:{HIDDEN}@bucket/w"), ""),
+        (RUN, ("--warehouse", f"s3://bucket/w?sig={HIDDEN}"), ""),
+        (RUN, ("--warehouse", "abfss://container@account/w"), " --warehouse abfss://container@account/w"),
+        (AUDIT, (LOCATOR, "host-pattern", PROPERTIES, "pattern=(.)"), f" {LOCATOR} host-pattern {PROPERTIES} 'pattern=(.)'"),
+        (AUDIT, (LOCATOR, "my.racks:Racks", PROPERTIES, f"password={HIDDEN}"), f" {LOCATOR} my.racks:Racks"),
+        (AUDIT, (LOCATOR, "command", PROPERTIES, f"command=racks {HIDDEN}"), f" {LOCATOR} command"),
+        # Of several clusters none is the one.
+        (COLLECT, ("--snapshot", "s.json", "--bootstrap-server", "h:1"), ""),
+        (COLLECT, ("--bootstrap-server", "h:1", "--bootstrap-server", "h:2"), ""),
+        (COLLECT, ("--bootstrap-server", "h:1"), " --bootstrap-server h:1"),
+    ],
+)  # fmt: skip
+def test_neither_a_value_with_a_credential_nor_one_of_several_clusters_is_repeated(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], flags: tuple[str, ...], repeated: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise UsageError(f"damaged; rackspan {' '.join(words)}")
+
+    monkeypatch.setenv("RACKSPAN_WAREHOUSE", "w")
+    monkeypatch.setattr(TyperCommand, "invoke", refuse, raising=False)
+    assert cli(*words, *flags).err == f"rackspan: damaged; rackspan {' '.join(words)}{repeated}\n"
 
 
 def test_variables_and_files_are_in_force_for_a_printed_command_anyway(

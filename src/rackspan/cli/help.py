@@ -6,7 +6,7 @@ Typer's own pages are boxes whose columns cut long flags at 80 columns and take 
 """
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -159,21 +159,46 @@ def repeat_no_flags() -> None:
 
 def _flags(context: Any) -> Iterator[tuple[str, str]]:
     from rackspan.cli.options.input_files import STANDARD_STREAM
-    from rackspan.cli.options.settings_table import EXCLUDE_BROKERS, IN_FILE, OUTPUT, REMOTE, SNAPSHOT
+    from rackspan.cli.options.settings_table import EXCLUDE_BROKERS, IN_FILE, OUTPUT, REMOTE, SNAPSHOT, SOURCES
 
     # What a command reads, and by which settings it judges: they mean the same to every command that has them.
     settings = {*IN_FILE, SNAPSHOT, EXCLUDE_BROKERS, REMOTE} - {OUTPUT}
     repeated = {SETTINGS, *(f"--{setting.key}" for setting in settings)}
+    given = list[tuple[str, Any, Mapping[str, Any]]]()
     for each in dict.fromkeys((context.find_root(), context)):
         for parameter in each.command.params:
             flag, value = parameter.opts[0], each.params.get(parameter.name)
             source = each.get_parameter_source(parameter.name)
             if flag not in repeated or source is None or source.name != "COMMANDLINE":
                 continue
-            values = value if isinstance(value, list | tuple) else [value]
-            # Several clusters are for a command that reads many: what it prints of one of them names it.
-            if len(values) == 1 and value not in (False, STANDARD_STREAM):
-                yield flag, flag if value is True else f"{flag} {shlex.quote(_written(values[0]))}"
+            given += [(flag, one, each.params) for one in (value if isinstance(value, list | tuple) else [value])]
+    several = sum(flag in SOURCES for flag, _, _ in given) > 1
+    for flag, value, parameters in given:
+        # Several clusters are for a command that reads many: what it prints of one of them names it.
+        if value in (False, STANDARD_STREAM) or (several and flag in SOURCES):
+            continue
+        if not _may_be_secret(flag, str(value), parameters):
+            yield flag, flag if value is True else f"{flag} {shlex.quote(_written(value))}"
+
+
+def _may_be_secret(flag: str, value: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether a value may hold a credential: a URL, or what a class or a command of the user is given. Printed lines get into logs."""
+    from rackspan.cli.options.settings_table import RACK_LOCATOR_PROPERTIES
+
+    if flag == f"--{RACK_LOCATOR_PROPERTIES.key}":
+        from rackspan.sources.rack_locators.registry import LOCATORS
+
+        return parameters.get("rack_locator_class") not in LOCATORS.keys() - {"command"}
+    _, _, rest = value.partition("://")
+    # Spark Connect sends whatever follows a semicolon with every request, such as its token.
+    if ";" in rest.replace(";use_ssl=true", ""):
+        return True
+    if not {*"@?"} & {*rest}:
+        return False
+    # Imported here: most values are no URLs of this kind.
+    from rackspan.pipeline.delta.credentials import has_credentials
+
+    return has_credentials(value)
 
 
 def _written(value: Any) -> str:

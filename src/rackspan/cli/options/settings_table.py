@@ -185,6 +185,9 @@ SNAPSHOT: Final = DeclaredSetting(
     panel=READ,
     meaning="A snapshot instead of a cluster: a JSON file, a Parquet folder, or - for JSON on standard input.",
 )
+SOURCES: Final = frozenset(f"--{setting.key}" for setting in (CLUSTER, BOOTSTRAP_SERVER, SNAPSHOT))
+"""Each names the cluster that is read: a command that reads one has one of them."""
+
 EXCLUDE_BROKERS: Final = DeclaredSetting(
     key="exclude-brokers",
     metavar="ID[,ID]",

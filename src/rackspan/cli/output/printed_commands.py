@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rackspan.cli.commands import COMMANDS, LazyCommands, leaf_commands, reads_settings
 from rackspan.cli.help import REPEATED, SETTINGS
-from rackspan.cli.options.settings_table import BOOTSTRAP_SERVER, CLUSTER, SNAPSHOT
+from rackspan.cli.options.settings_table import SNAPSHOT, SOURCES
 
 _GROUPS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute == "app")
 _OTHERS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attribute != "app")
@@ -26,9 +26,6 @@ _COMMAND: Final = re.compile(rf"(?<![\w/.-])rackspan (?P<words>{WORDS}){_OPTIONS
 
 _NAMES: Final = re.compile(r"\b(?:of|another) \Z")
 """What stands before a command that is named, and not to be run."""
-
-_SOURCES: Final = frozenset(f"--{setting.key}" for setting in (CLUSTER, BOOTSTRAP_SERVER, SNAPSHOT))
-"""Each names the cluster that is read: a command has one of them."""
 
 _commands: Final = LazyCommands()
 
@@ -45,7 +42,7 @@ def insertions(text: str) -> Iterator[tuple[int, str]]:
         missing = [
             words
             for flag, words in REPEATED.items()
-            if flag in accepted and flag not in present and not (flag in _SOURCES and _SOURCES & present)
+            if flag in accepted and flag not in present and not (flag in SOURCES and SOURCES & present)
         ]
         if missing:
             yield found.end("words"), "".join(f" {words}" for words in missing)
