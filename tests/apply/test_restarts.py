@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -501,6 +502,21 @@ def test_a_command_is_given_the_ids_of_its_brokers_and_begins_when_it_is_started
         pass
     assert command.status(pid) == CommandStatus(exit_status=3)
     assert (tmp_path / "given").read_text() == "1,4\n"
+
+
+def test_a_second_ctrl_c_kills_the_command_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    command = RestartCommand(f"trap '' INT; echo {{brokers}} > {tmp_path}/begun; sleep 10", no_election)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), command:
+        pid = command.prepare((1,))
+        command.start()
+        wait_until((tmp_path / "begun").exists)
+        patched.setattr(subprocess.Popen, "wait", interrupt)
+        raise KeyboardInterrupt
+    wait_until(lambda: not command.status(pid).running)
+    assert command.status(pid).exit_status == -signal.SIGKILL
 
 
 @pytest.mark.slow

@@ -138,6 +138,11 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
                 "the command of --exec (process %d) did not end in %.3g s after %s %s",
                 *(process.pid, seconds, number.name, consequence),
             )
+        except BaseException:
+            # A second Ctrl-C: nothing would end the command later.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def _exists(pid: int, started: int | None) -> bool:
