@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -88,9 +89,58 @@ def test_a_process_that_finishes_its_work_at_the_first_ctrl_c_has_the_limit_from
     assert interrupted(DROPS_THE_EXCEPTION, times=2, after=2)[0] == 130
 
 
+def test_what_was_printed_is_there_after_an_end_by_force() -> None:
+    script = LIMITED.format(after=1, hangs="sys.stdout = open(1, 'w')\nprint('result')\ndrop_interrupts()")
+    with running([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=WITHIN_SECONDS)[0] == "result\n"
+
+
+LIFTED = """
+lift = interrupts.limit_interrupts(after={after})
+signal.signal(signal.SIGINT, lambda *_: None)
+for _ in range(2):
+    signal.raise_signal(signal.SIGINT)
+{before}
+lift()
+assert interrupts.shortened(10.0) == 10.0
+time.sleep(0.6)
+print("still here", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "before"),
+    [(2, "while interrupts.shortened(10.0) == 10.0:\n    time.sleep(0.01)"), (3, "time.sleep(0.6)")],
+    ids=["lifted after the last one", "in the place of another limit"],
+)
+def test_a_limit_that_is_lifted_ends_nothing_and_it_stands_in_for_the_one_before(after: int, before: str) -> None:
+    assert interrupted(LIFTED.format(after=after, before=before), times=0) == (0, "still here\n")
+
+
+ENDS = """
+import atexit
+atexit.register(signal.raise_signal, signal.SIGINT)
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+while interrupts.shortened(10.0) == 10.0:
+    time.sleep(0.01)
+interrupts.exit_process(130)
+"""
+
+
+def test_a_second_ctrl_c_while_the_process_ends_prints_nothing() -> None:
+    assert interrupted(ENDS, times=0) == (130, "")
+
+
 def test_the_figures_fit_into_five_seconds() -> None:
     assert interrupts.ENDS_SECONDS < interrupts.INTERRUPT_SECONDS
-    assert interrupts.INTERRUPT_SECONDS < 5
+    assert interrupts.INTERRUPT_SECONDS + interrupts._FLUSH_SECONDS < 5
 
 
 @pytest.fixture
@@ -98,10 +148,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, and the end of the process that it comes to."""
     now = [1000.0]
 
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: now[0]))
     monkeypatch.setattr(interrupts, "_ends_until", math.inf)
     return now
 
@@ -114,7 +161,12 @@ def test_after_ctrl_c_the_process_has_its_limit_and_all_ends_together_have_less(
     codes: list[int] = []
     monkeypatch.setattr(os, "_exit", codes.append)
     assert interrupts.shortened(math.inf) == math.inf
-    interrupts._watch(read, -1, 1)
+
+    def wait(seconds: float) -> bool:
+        clock[0] += seconds
+        return False
+
+    interrupts._watch(read, -1, 1, cast("Any", SimpleNamespace(wait=wait)))
     assert clock == [1000.0 + 4.5]
     assert codes == [130]
     assert capfd.readouterr().err.partition(" did not")[2] == " end in 4.5 s after Ctrl-C; the process is ended now\n"

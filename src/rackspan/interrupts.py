@@ -25,6 +25,9 @@ ENDS_SECONDS: Final = 4.0
 _LEAST_SECONDS: Final = 0.1
 """For an end that would take milliseconds, after others that took all the time."""
 
+_FLUSH_SECONDS: Final = 0.2
+"""For what is in the buffer of standard output, before the end by force."""
+
 _STATUS: Final = 128 + signal.SIGINT
 """As shells report it."""
 
@@ -32,6 +35,9 @@ _NO_FILE: Final = -1
 _STDERR: Final = 2
 
 _ends_until = math.inf
+
+_own: Final = set[int]()
+"""The pipes of limits that are in force."""
 
 
 def shortened(seconds: float) -> float:
@@ -42,6 +48,7 @@ def shortened(seconds: float) -> float:
 def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
     """End this process at most INTERRUPT_SECONDS after Ctrl-C was pressed `after` times. Call the returned function to lift the limit.
 
+    A limit that is in force already has no effect until this one is lifted.
     If nothing else has ended it by then, a line on standard error names the place of the code that hangs. Only the main thread may call this.
     An event loop that handles signals must do so already: signals are passed on to it. While a call of C holds Python's lock,
     the limit cannot take effect.
@@ -49,12 +56,19 @@ def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
     read, write = os.pipe()
     os.set_blocking(write, False)
     passed_on = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_watch, args=(read, passed_on, after), name="watch of Ctrl-C", daemon=True)
-    watch.start()
+    lifted = threading.Event()
+    listener = _NO_FILE if passed_on in _own else passed_on
+    _own.add(write)
+    arguments = (read, listener, after, lifted)
+    threading.Thread(target=_watch, args=arguments, name="watch of Ctrl-C", daemon=True).start()
 
     def lift() -> None:
+        global _ends_until
         signal.set_wakeup_fd(passed_on)
+        _own.remove(write)
+        lifted.set()
         os.close(write)
+        _ends_until = math.inf
 
     return lift
 
@@ -62,6 +76,8 @@ def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
 def exit_process(code: int) -> NoReturn:
     """sys.exit. After Ctrl-C without the interpreter's own end, which stops the thread that has the limit first."""
     if _ends_until < math.inf:
+        # One more would be a traceback of whatever it finds at work.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with suppress(OSError, ValueError):
@@ -70,7 +86,7 @@ def exit_process(code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _watch(read: int, passed_on: int, after: int) -> None:
+def _watch(read: int, passed_on: int, after: int, lifted: threading.Event) -> None:
     """The C half of Python's handlers writes the number of each signal, also while the main thread runs no Python."""
     global _ends_until
     left = after
@@ -83,13 +99,31 @@ def _watch(read: int, passed_on: int, after: int) -> None:
         os.close(read)
         return
     _ends_until = time.monotonic() + ENDS_SECONDS
-    time.sleep(INTERRUPT_SECONDS)
+    if lifted.wait(INTERRUPT_SECONDS):
+        _ends_until = math.inf
+        os.close(read)
+        return
+    _flush_standard_output()
     line = f"rackspan: {_what_hangs()} did not end in {INTERRUPT_SECONDS:g} s after Ctrl-C; the process is ended now\n"
     # Without Python's streams, whose locks the thread that hangs may hold; and not into a pipe that nobody reads.
     with suppress(OSError):
         if select.select([], [_STDERR], [], 0)[1]:
             os.write(_STDERR, line.encode())
     os._exit(_STATUS)
+
+
+def _flush_standard_output() -> None:
+    """In a thread: the one that hangs may hold the lock of the stream, and nobody may read the pipe."""
+
+    def flush() -> None:
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()
+
+    # The interpreter starts no threads once it ends.
+    with suppress(RuntimeError):
+        thread = threading.Thread(target=flush, name="flush of standard output", daemon=True)
+        thread.start()
+        thread.join(_FLUSH_SECONDS)
 
 
 def _what_hangs() -> str:
