@@ -590,7 +590,11 @@ def test_workers_are_watched_until_a_signal_and_then_waited_for_as_long_as_they_
                 os.kill(os.getpid(), signal.SIGTERM)
 
         def kill(self) -> None:
-            done.append("kill")
+            done.append(("kill", signal.getsignal(signal.SIGINT)))
+
+    def limit(*, after: int) -> Callable[[], None]:
+        done.append(("limit", after))
+        return lambda: done.append("lift")
 
     def ready(servers: str) -> None:
         os.kill(os.getpid(), signal.SIGHUP)
@@ -598,11 +602,13 @@ def test_workers_are_watched_until_a_signal_and_then_waited_for_as_long_as_they_
 
     before = [signal.getsignal(number) for number in process._SIGNALS]
     monkeypatch.setattr(process, "_Workers", Watched)
+    monkeypatch.setattr(process, "limit_interrupts", limit)
     monkeypatch.setattr(process, "_wait", lambda children, seconds: done.append((list(children), seconds)))
     monkeypatch.setattr(time, "sleep", lambda seconds: done.append(seconds))
     process._supervise(file, read_config(file), 2, ready)
     watched = [0.2, "restart", 0.2, "restart"]
-    assert done == [("start", 0), ("start", 1), "worker:0", *watched, ([0, 1], 12.0), "kill"]
+    assert done[:4] == [("limit", 2), ("start", 0), ("start", 1), "worker:0"]
+    assert done[4:] == [*watched, ([0, 1], 12.0), ("kill", signal.SIG_IGN), "lift"]
     assert [signal.getsignal(number) for number in process._SIGNALS] == before
 
 

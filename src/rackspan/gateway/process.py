@@ -222,6 +222,7 @@ class _Workers:
 def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[str], None]) -> None:
     workers = _Workers(path)
     before = {number: signal.signal(number, workers.pass_on) for number in _SIGNALS}
+    lift = limit_interrupts(after=2)
     try:
         for index in range(count):
             workers.start(index)
@@ -238,7 +239,10 @@ def _supervise(path: Path, config: GatewayConfig, count: int, ready: Callable[[s
     except KeyboardInterrupt:
         _wait(workers.processes, _AT_ONCE_SECONDS)
     finally:
+        # One more Ctrl-C leaves no worker behind.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         workers.kill()
+        lift()
         for number, handler in before.items():
             signal.signal(number, handler)
 
