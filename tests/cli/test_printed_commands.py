@@ -1,5 +1,6 @@
 """A command that is printed repeats the flags by which its output came about, and can be run as it stands."""
 
+import html
 import json
 import re
 import shlex
@@ -15,6 +16,7 @@ from rackspan.cli.help import REPEATED
 from rackspan.cli.log_format import LogFormat
 from rackspan.cli.output import messages
 from rackspan.cli.output.printed_commands import runnable, runnable_document, runnable_text
+from rackspan.cli.output.tables import COMMAND
 from rackspan.errors import UsageError
 from tests.cli.conftest import Ran, good
 
@@ -50,6 +52,12 @@ def given() -> Iterator[Callable[..., None]]:
         # What changes a cluster is not done to a snapshot, nor is a snapshot taken of one.
         ((SNAPSHOT,), "rackspan reassign cancel --in-flight", "rackspan reassign cancel --in-flight"),
         ((SNAPSHOT,), "take it with rackspan snapshot", "take it with rackspan snapshot"),
+        # Anywhere in the command, values in quotes included, and not after its end.
+        ((WAREHOUSE,), "rackspan pipeline rebuild findings --warehouse w", "rackspan pipeline rebuild findings --warehouse w"),
+        ((CLUSTER,), "`rackspan audit` --cluster x", f"`rackspan audit {CLUSTER}` --cluster x"),
+        ((CLUSTER,), "rackspan audit. Not --cluster x", f"rackspan audit {CLUSTER}. Not --cluster x"),
+        ((CLUSTER,), "rackspan reassign plan --topic 'a; b' --cluster x", "rackspan reassign plan --topic 'a; b' --cluster x"),
+        (("--snapshot 'rackspan audit/s.json'",), "rackspan outage", "rackspan outage --snapshot 'rackspan audit/s.json'"),
         # Names of commands that are not to be run, and what is none.
         ((CLUSTER,), "the plan is one of rackspan reassign plan", "the plan is one of rackspan reassign plan"),
         ((CLUSTER,), "see rackspan audit --help", "see rackspan audit --help"),
@@ -65,6 +73,24 @@ def test_a_printed_command_has_the_flags_that_it_takes(
     assert runnable(printed) == printed
     assert runnable_text(Text(text)).plain == printed
     assert runnable_document({"a": [{"remedy": text, "n": 3}], "b": None}) == {"a": [{"remedy": printed, "n": 3}], "b": None}  # fmt: skip
+
+
+def test_names_of_the_user_are_as_they_are(given: Callable[..., None]) -> None:
+    given(CLUSTER)
+    row = {"rack": "rackspan audit", "topics": ["rackspan audit"], "remedy": "rackspan audit"}
+    assert runnable_document({"findings": [row]}) == {"findings": [{**row, "remedy": f"rackspan audit {CLUSTER}"}]}
+
+
+def test_a_page_for_a_browser_has_them_once(given: Callable[..., None]) -> None:
+    given(SETTINGS, CLUSTER)
+    page = runnable("<p>rackspan audit -o json</p>", html.escape)
+    assert page == f"<p>rackspan audit --settings &#x27;my settings.toml&#x27; {CLUSTER} -o json</p>"
+    assert runnable(page, html.escape) == page
+
+
+def test_a_command_with_a_value_in_quotes_is_never_wrapped() -> None:
+    command = f"rackspan audit {SETTINGS} --topic 'a b'"
+    assert [found[0] for found in COMMAND.finditer(f"see {command} for more")] == [command]
 
 
 def test_the_style_of_a_printed_command_stays(given: Callable[..., None]) -> None:

@@ -21,11 +21,25 @@ _OTHERS: Final = "|".join(name for name, entry in COMMANDS.items() if entry.attr
 WORDS: Final = rf"(?:(?:{_GROUPS}) [a-z-]+|(?:{_OTHERS})\b)"
 """The words of a command after `rackspan`."""
 
-_OPTIONS: Final = r"(?P<options>(?: -[-\w]+(?:[ =][^-\s]\S*)?)*)"
-_COMMAND: Final = re.compile(rf"(?<![\w/.-])rackspan (?P<words>{WORDS}){_OPTIONS}")
+_QUOTED: Final = r"""(?<=[ =])(?:'[^'\n]*'|"[^"\n]*"|&#(?:39|x27);.*?&#(?:39|x27);|&(?:quot|#34);.*?&(?:quot|#34);)+"""
+"""A value in quotes of the shell, on a page for a browser too."""
+
+OPTIONS: Final = rf"(?: -[-\w]+(?:[ =](?:{_QUOTED}\S*|[^-\s]\S*))?)*"
+"""The options that follow the words of a command at once."""
+
+_REST: Final = rf"(?P<rest>(?:{_QUOTED}|&#?\w+;|(?![.,:)](?:\s|$)| rackspan | or | and )[^`;<(\n])*)"
+"""What may be of a command: it ends with the line, the sentence, or a part of it."""
+
+_COMMAND: Final = re.compile(rf"(?<![\w/.-])rackspan (?P<words>{WORDS}){_REST}")
 
 _NAMES: Final = re.compile(r"\b(?:of|another) \Z")
 """What stands before a command that is named, and not to be run."""
+
+_FIELDS: Final = frozenset(
+    "remedy remedies command commands undo reason bound_reason gap_reason note partial unread warnings problem quarantined "
+    "assumption assumed cost message hint".split()
+)
+"""Fields of documents that have sentences of rackspan."""
 
 _commands: Final = LazyCommands()
 
@@ -36,9 +50,9 @@ def insertions(text: str) -> Iterator[tuple[int, str]]:
         return
     for found in _COMMAND.finditer(text):
         accepted = _accepted(found["words"])
-        if "--help" in found["options"] or _NAMES.search(text, 0, found.start()):
+        if "--help" in found["rest"] or _NAMES.search(text, 0, found.start()):
             continue
-        present = set(re.findall(r"--[-\w]+", found["options"]))
+        present = set(re.findall(r"--[-\w]+", found["rest"]))
         missing = [
             words
             for flag, words in REPEATED.items()
@@ -66,19 +80,19 @@ def runnable_text(text: Text) -> Text:
     return parts.append_text(text[start:]) if start else text
 
 
-def runnable_document(document: Any) -> Any:
-    """The document with those flags in its values."""
+def runnable_document(document: Any, *, words: bool = False) -> Any:
+    """The document with those flags in its sentences. `words`: whether it is of a field that has them: a rack may be named like a command."""
     if not REPEATED:
         return document
     match document:
         case StrEnum():
             return document
         case str():
-            return runnable(document)
+            return runnable(document) if words else document
         case dict():
-            return {key: runnable_document(value) for key, value in document.items()}
+            return {key: runnable_document(value, words=words or key in _FIELDS) for key, value in document.items()}
         case list() | tuple():
-            return [runnable_document(value) for value in document]
+            return [runnable_document(value, words=words) for value in document]
         case _:
             return document
 

@@ -9,14 +9,14 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from rackspan.cli.output.printed_commands import WORDS, runnable_text
+from rackspan.cli.output.printed_commands import OPTIONS, WORDS, runnable_text
 from rackspan.text import CONTROLS
 
 SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes", "fix with", "do"})
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces outside commands."""
 
 COMMAND: Final = re.compile(
-    rf"(?<!\S)(?:rackspan {WORDS}|kafka-[a-z-]+\.sh)(?: -[-\w]+(?: [^-\s]\S*)?)*"
+    rf"(?<!\S)(?:rackspan {WORDS}|kafka-[a-z-]+\.sh){OPTIONS}"
     r'|(?<!\S)\S+ = "[^"]*"'
 )
 """A command of rackspan or of Kafka with its options, or a line of rackspan.toml: it is there to be copied, and is never broken."""
