@@ -509,7 +509,7 @@ def test_a_second_ctrl_c_kills_the_command_at_once(tmp_path: Path, monkeypatch: 
         raise KeyboardInterrupt
 
     command = RestartCommand(f"trap '' INT; echo {{brokers}} > {tmp_path}/begun; sleep 10", no_election)
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), command:
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), command:  # noqa: PT012 - as `restart` does
         pid = command.prepare((1,))
         command.start()
         wait_until((tmp_path / "begun").exists)

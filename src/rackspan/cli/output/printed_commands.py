@@ -36,8 +36,27 @@ _NAMES: Final = re.compile(r"\b(?:of|another) \Z")
 """What stands before a command that is named, and not to be run."""
 
 _FIELDS: Final = frozenset(
-    "remedy remedies command commands undo reason bound_reason gap_reason note partial unread warnings problem quarantined "
-    "assumption assumed cost message hint".split()
+    [
+        "remedy",
+        "remedies",
+        "command",
+        "commands",
+        "undo",
+        "reason",
+        "bound_reason",
+        "gap_reason",
+        "note",
+        "partial",
+        "unread",
+        "warnings",
+        "problem",
+        "quarantined",
+        "assumption",
+        "assumed",
+        "cost",
+        "message",
+        "hint",
+    ]
 )
 """Fields of documents that have sentences of rackspan."""
 
