@@ -152,7 +152,7 @@ def test_the_document_of_an_outage_has_what_is_harmed_now_and_by_each_loss() -> 
 
 def test_a_rack_that_is_down_stands_in_both_documents_and_its_loss_is_marked() -> None:
     brokers = tuple(replace(broker, fenced=broker.rack == "b") for broker in SNAPSHOT.brokers)
-    known = tuple(replace(controller, rack=controller.rack or "a") for controller in SNAPSHOT.controllers)
+    known = tuple(replace(controller, rack=controller.rack or RackId("a")) for controller in SNAPSHOT.controllers)
     down = replace(SNAPSHOT, brokers=brokers, controllers=known)
     lost = {
         "rack": "b",

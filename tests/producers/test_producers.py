@@ -306,7 +306,7 @@ def test_the_end_does_not_wait_for_a_record_that_the_client_refused_at_once(clus
     topic = new_topic(cluster)
     producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
     with pytest.raises(TypeError):
-        producer.send(topic, "no bytes")  # type: ignore[arg-type]
+        producer.send(topic, "no bytes")
     closing = threading.Thread(target=producer.close, daemon=True)
     closing.start()
     closing.join(WITHIN_SECONDS)
