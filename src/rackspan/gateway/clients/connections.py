@@ -242,7 +242,7 @@ class Clients:
 
 
 def _counted(address: str) -> str:
-    """What is counted as one address: of IPv6 the first 64 bits, of which a host has all the others."""
+    """The address that counts: of IPv6 the network of 64 bits, of which a host may have every address."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -359,7 +359,7 @@ class Policies:
         return [self.topic_value(topic, leader)[0] for leader in self._leaders]
 
     def largest_change(self, scope: Scope, name: str, value: int | None) -> tuple[int, int]:
-        """What is required before and after a value is set, or removed, on the broker for which that lowers it most.
+        """The values before and after a change of one, on the broker for which that lowers it most. `value` None removes it.
 
         For a topic the broker that leads it. What precedes the value of a broker is left out.
         """
