@@ -171,7 +171,7 @@ def _flags(context: Any) -> Iterator[tuple[str, str]]:
             source = each.get_parameter_source(parameter.name)
             if flag not in repeated or source is None or source.name != "COMMANDLINE":
                 continue
-            given += [(flag, one, each.params) for one in (value if isinstance(value, list | tuple) else [value])]
+            given += [(flag, item, each.params) for item in (value if isinstance(value, list | tuple) else [value])]
     several = sum(flag in SOURCES for flag, _, _ in given) > 1
     for flag, value, parameters in given:
         # Several clusters are for a command that reads many: what it prints of one of them names it.

@@ -171,7 +171,7 @@ class GuardedKafkaProducer:
 
 
 def _serializer(given: Any) -> Serializer | None:
-    """As kafka-python takes it: a Serializer or a function."""
+    """The serializer that kafka-python makes of its config: a Serializer, or a function."""
     return given if given is None or isinstance(given, Serializer) else SerializeWrapper(given)
 
 
