@@ -66,7 +66,7 @@ def test_a_rack_that_is_down_is_named_first_and_its_box_is_not_green() -> None:
         "verdict",
     ]
     boxes = {one.all("h3")[0].text: one for one in root.all("article", "card")}
-    assert boxes["rack r2"].all("p", "chip")[0].text == "lost"
+    assert boxes["rack r2"].all("p", "chip")[0].text == "lost, but for its controllers"
     assert "ok" not in boxes["rack r2"].kinds
     assert not boxes["rack r2"].all("svg", "ok")
     assert cluster.lost_racks[0].partitions == sum(

@@ -85,7 +85,8 @@ class GuardedKafkaProducer:
 
     def _serialized(self, name: str, topic: str, given: Any) -> bytes | None:
         """A key or value, now: the caller may change it once `send` has returned, and an exception in another thread is nobody's."""
-        return copied(name, self._producer._serialize(self._serializers[name], topic, [], given))
+        serializer = self._serializers[name]
+        return copied(name, given if serializer is None else serializer.serialize(topic, [], given))
 
     def _send_when_read(
         self, result: "Future[Any]", give: Callable[[], None], topic: str, partition: int | None, size_bytes: int
@@ -103,19 +104,21 @@ class GuardedKafkaProducer:
         """Give a record to the client in the thread of the sends, or report its error."""
 
         def sent() -> None:
+            refused: Exception | None = None
             try:
                 if not result.done():
                     give()
-            except Exception as refused:
+            except Exception as raised:
+                refused = raised
+            self._waiting.remove(size_bytes)
+            if refused is not None:
                 self._verifier.report(partial(_end, result, None, refused))
-            finally:
-                self._waiting.remove(size_bytes)
 
         if error is None:
             self._sends.submit(sent)
         else:
-            self._verifier.report(partial(_end, result, None, error))
             self._waiting.remove(size_bytes)
+            self._verifier.report(partial(_end, result, None, error))
         return True
 
     def _give(
@@ -136,15 +139,15 @@ class GuardedKafkaProducer:
         """Returns when every record that was sent before was delivered and verified. Errors: KafkaTimeoutError after so many seconds."""
         until = time.monotonic() + seconds
         unverified = self._unverified.copy()
-        self._producer.flush(seconds)
         for record in unverified:
             while not record.done():
                 left = until - time.monotonic()
                 if left <= 0:
                     records = count_noun(sum(not other.done() for other in unverified), "record")
                     raise KafkaTimeoutError(f"{records} not verified in {seconds:g} s")
-                # Again: the client may have got the record meanwhile, and holds it for `linger_ms`.
-                self._producer.flush(left)
+                # Again and again: the client may have got the record meanwhile, and holds it for `linger_ms`.
+                with suppress(KafkaTimeoutError):
+                    self._producer.flush(left)
                 wait((record,), min(left, _FLUSH_SECONDS))
 
     def close(self) -> None:
