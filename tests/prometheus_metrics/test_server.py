@@ -1,6 +1,7 @@
 """The server of metrics and health pages, by a client of the standard library."""
 
 import asyncio
+import socket
 import urllib.request
 from urllib.error import HTTPError
 
@@ -32,6 +33,16 @@ def test_a_server_responds_until_it_is_closed() -> None:
         )
     with pytest.raises(OSError, match="refused"):
         page(server.address, "/metrics")
+
+
+def test_the_end_during_a_request_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    with MetricsServer("127.0.0.1:0", collected) as server:
+        host, _, port = server.address.partition(":")
+        with socket.create_connection((host, int(port)), WITHIN_SECONDS):
+            # Behind it, so that the server has accepted it by then.
+            page(server.address, "/metrics")
+            server.close()
+    assert caplog.messages == []
 
 
 def test_an_unknown_path_is_no_page() -> None:

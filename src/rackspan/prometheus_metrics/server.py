@@ -77,6 +77,9 @@ class MetricsEndpoint:
                 await writer.drain()
         except (OSError, ValueError):
             pass
+        except asyncio.CancelledError:
+            # The server ends. asyncio of Python 3.11 prints a traceback for a handler that was cancelled.
+            pass
         finally:
             writer.close()
 
