@@ -15,7 +15,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.gateway.clients import connections
-from rackspan.gateway.net.channel import FirstRequest
+from rackspan.gateway.net.channel import Channel, FirstRequest
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
 from tests.gateway.running import RunningGateway, running
 from tests.gateway.sleeps import Limits, Sleeps
@@ -394,7 +394,7 @@ class Ending:
 
     def __init__(self, clients: connections.Clients, now: list[float], ends_at: float | None) -> None:
         self._clients, self._now, self._ends_at = clients, now, ends_at
-        self.client = SimpleNamespace(unaccepted=None)
+        self.client: Any = SimpleNamespace(unmoved_seconds=lambda: 0.0)
         self.done: list[tuple[str, float]] = []
 
     def drain(self) -> None:
@@ -404,6 +404,33 @@ class Ending:
         self.done.append(("cut off", self._now[0]))
         if self._ends_at is None or self._now[0] >= self._ends_at:
             self._clients.sessions.discard(self)
+
+
+class Responses(Channel):
+    """What was sent to a client, and what of it is with its system, as a test has it."""
+
+    def __init__(self, now: list[float], look: Callable[[], tuple[int, int] | None]) -> None:
+        self._loop: Any = SimpleNamespace(time=lambda: now[0])
+        self._unaccepted, self._unmoved_since = None, 0.0
+        self._look = look
+
+    @property
+    def unaccepted(self) -> tuple[int, int] | None:
+        return self._look()
+
+
+def drain(clients: connections.Clients, now: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drain for 3 s, with a look every quarter of a second."""
+
+    async def sleep(_seconds: float) -> None:
+        now[0] += 0.25
+
+    async def scenario() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+        await clients.drain(3.0)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(
@@ -417,21 +444,12 @@ class Ending:
 def test_clients_may_continue_for_two_seconds_to_send_a_request_that_they_have_begun(
     monkeypatch: pytest.MonkeyPatch, ends_at: float | None, done: list[tuple[str, float]], left: int
 ) -> None:
-    """The gateway drains for 3 s, and looks every quarter of a second here."""
     now = [0.0]
     clients = connections.Clients.__new__(connections.Clients)
     session = Ending(clients, now, ends_at)
     clients.sessions, clients.draining = {session}, False  # type: ignore[arg-type]
 
-    async def sleep(_seconds: float) -> None:
-        now[0] += 0.25
-
-    async def scenario() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
-        await clients.drain(3.0)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    asyncio.run(scenario())
+    drain(clients, now, monkeypatch)
     assert (session.done, len(clients.sessions), clients.draining) == (done, left, True)
 
 
@@ -450,33 +468,16 @@ def test_at_the_end_a_client_that_takes_no_byte_for_two_seconds_is_not_waited_fo
     session, reader = Ending(clients, now, 99.0), Ending(clients, now, 99.0)
     closed: list[float] = []
 
-    class Client:
-        @property
-        def unaccepted(self) -> tuple[int, int] | None:
-            return progress.pop(0) if len(progress) > 1 else progress[0]
-
-    class Reading:
-        @property
-        def unaccepted(self) -> tuple[int, int]:
-            return 9, int(now[0] * 4)
-
     def close() -> None:
         closed.append(now[0])
         clients.sessions.discard(session)
 
-    session.client, session.close = Client(), close  # type: ignore[assignment, attr-defined]
-    reader.client = Reading()  # type: ignore[assignment]
+    session.client = Responses(now, lambda: progress.pop(0) if len(progress) > 1 else progress[0])
+    session.close = close  # type: ignore[attr-defined]
+    reader.client = Responses(now, lambda: (9, int(now[0] * 4)))
     clients.sessions, clients.draining = {session, reader}, False  # type: ignore[arg-type]
 
-    async def sleep(_seconds: float) -> None:
-        now[0] += 0.25
-
-    async def scenario() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
-        await clients.drain(3.0)
-
-    monkeypatch.setattr(asyncio, "sleep", sleep)
-    asyncio.run(scenario())
+    drain(clients, now, monkeypatch)
     is_closed = ends_at < 3.0
     assert (closed, cast("object", reader) in clients.sessions) == ([ends_at] if is_closed else [], True)
     assert caplog.messages == (["1 connection closed, as clients did not read their responses"] if is_closed else [])

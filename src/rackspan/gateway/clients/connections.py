@@ -219,17 +219,14 @@ class Clients:
         for session in tuple(self.sessions):
             session.drain()
         begun = asyncio.get_running_loop().time()
-        progress: dict[ClientSession, tuple[float, tuple[int, int] | None]] = {}
         unread = 0
         while self.sessions and (elapsed := asyncio.get_running_loop().time() - begun) < seconds:
             for session in tuple(self.sessions):
-                if elapsed >= HALF_REQUEST_SECONDS:
-                    session.cut_off()
-                unaccepted = session.client.unaccepted
-                since, before = progress.get(session, (elapsed, None))
-                if unaccepted is None or unaccepted != before:
-                    progress[session] = elapsed, unaccepted
-                elif elapsed - since >= HALF_REQUEST_SECONDS:
+                unmoved = session.client.unmoved_seconds()
+                if elapsed < HALF_REQUEST_SECONDS:
+                    continue
+                session.cut_off()
+                if unmoved >= HALF_REQUEST_SECONDS:
                     unread += 1
                     session.close()
             await asyncio.sleep(0.02)
