@@ -127,12 +127,7 @@ class RecordVerifier:
                 errors = await self.verify(ends)
             except Exception as failure:
                 # Whatever it is: without a result the caller would never finish.
-                errors = {
-                    (topic, number): NotEnoughRacksAfterAppend(
-                        f"{topic}-{number}: the record could not be verified: {failure}"
-                    )
-                    for topic, number in ends
-                }
+                errors = _not_verified(ends, str(failure))
             for partition, _, done in waiting:
                 if not done.done():
                     done.set_result(errors.get(partition))
@@ -216,6 +211,14 @@ class RecordVerifier:
         requested_at = asyncio.get_running_loop().time()
         ends, refused = await read_log_ends(connection, reads, self.seconds)
         return LogEnds(replica, requested_at, reads, ends), refused
+
+
+def _not_verified(partitions: Iterable[Partition], why: str) -> dict[Partition, RetriableProduceError]:
+    """The error of records about which nothing was found out."""
+    return {
+        (topic, number): NotEnoughRacksAfterAppend(f"{topic}-{number}: the record could not be verified: {why}")
+        for topic, number in partitions
+    }
 
 
 def _error(record: RecordVerification, failure: str | None) -> RetriableProduceError | None:
@@ -302,12 +305,7 @@ class VerifierThread:
             return verifying.result(seconds)
         except TimeoutError:
             verifying.cancel()
-            return {
-                (topic, number): NotEnoughRacksAfterAppend(
-                    f"{topic}-{number}: the record could not be verified: no result in {seconds:g} s"
-                )
-                for topic, number in end_offsets
-            }
+            return _not_verified(end_offsets, f"no result in {seconds:g} s")
 
     def _begun(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if not self._thread.is_alive():
@@ -321,7 +319,7 @@ class VerifierThread:
     ) -> None:
         """Call `report` with the record's error, one report at a time. It may send records, and wait for other verifications."""
         if not self._thread.is_alive():
-            report(NotEnoughRacksAfterAppend(f"{topic}-{partition}: the record could not be verified: {NOT_RUNNING}"))
+            report(*_not_verified([(topic, partition)], NOT_RUNNING).values())
             return
 
         async def verify() -> None:
