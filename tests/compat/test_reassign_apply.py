@@ -389,15 +389,16 @@ def test_a_move_of_others_is_cancelled_by_the_command_that_audit_and_apply_name(
     }
     _, _, err = ours.run("apply", "--apply", "--cluster-id", kafka.cluster_id)
     planned = run_rackspan("reassign", "plan", *where)
-    named = "rackspan reassign cancel --in-flight"
+    # The page and the errors name the command with the address that they were given.
+    named = f"rackspan reassign cancel {' '.join(where)} --in-flight"
     assert remedy == f"wait for it, or {named}"
     assert named in err
     # A line of the terminal may end within the command.
     assert named in " ".join((planned.stdout + planned.stderr).split())
-    shown = run_rackspan(*named.split()[1:], *where)
+    shown = run_rackspan(*named.split()[1:])
     assert (shown.returncode, f"{topic}-0" in shown.stdout) == (2, True), shown.stderr
     assert described(kafka)[topic, 0].adding, "a dry run"
-    done = run_rackspan(*named.split()[1:], "--topic", topic, "--apply", *where)
+    done = run_rackspan(*named.split()[1:], "--topic", topic, "--apply")
     assert done.returncode == 0, done.stderr
     assert "1 reassignment cancelled" in done.stdout
     assert set(described(kafka)[topic, 0].replicas) == {1, 2}
@@ -429,7 +430,8 @@ def check_refusals(moved: Reassign) -> None:
     before = replicas(moved.cluster), throttles(moved.cluster)
     output = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
     assert output.endswith(
-        "is being reassigned already, and not by this journal; wait for the end, or cancel it with rackspan reassign cancel --in-flight, then run again"
+        "is being reassigned already, and not by this journal; wait for the end, or cancel it with rackspan reassign cancel "
+        f"--bootstrap-server {moved.cluster.bootstrap_servers} --in-flight, then run again"
     )
     assert not (moved.folder / "second.journal").exists()
     output = refused(moved, "apply", "--apply", "--cluster-id", "another")
