@@ -298,6 +298,25 @@ def test_a_table_that_cannot_be_created_is_named_unless_somebody_else_has_create
     assert open_table(str(tmp_path / "raced")) is not None
 
 
+def test_the_log_of_a_version_is_listed_once(evolved: DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, get_add_actions = list[int](), DeltaTable.get_add_actions
+
+    def counted(table: DeltaTable, flatten: bool = False) -> Any:
+        listed.append(table.version())
+        return get_add_actions(table, flatten)
+
+    monkeypatch.setattr(DeltaTable, "get_add_actions", counted)
+    first, version = data_files(evolved), evolved.version()
+    first.clear()
+    assert len(data_files(evolved)) == 2
+    other = DeltaTable(evolved.table_uri)
+    commit(other, [], {}, removed=data_files(other))
+    assert len(data_files(evolved)) == 2
+    evolved.update_incremental()
+    assert data_files(evolved) == data_files(other) == []
+    assert listed == [version, version, version + 1, version + 1]
+
+
 def test_an_entry_without_the_number_of_rows_is_refused(evolved: DeltaTable, tmp_path: Path) -> None:
     """Other programs may leave it out; how many rows a table has would be unknown."""
     entry = max((tmp_path / "table" / "_delta_log").glob("*.json"))

@@ -161,7 +161,21 @@ def unit_of(names: Collection[str]) -> str:
 
 
 def data_files(table: "DeltaTable") -> list[DataFile]:
-    """Every data file of the table's version, from its log alone, with the statistics of its unit."""
+    """Every data file of the table's version, from its log alone, with the statistics of its unit.
+
+    Commands list a table at several places, so the list is kept with the table until it is at another version.
+    """
+    kept, version = vars(table), table.version()
+    if kept.get(_LISTED, (None,))[0] != version:
+        kept[_LISTED] = version, _data_files(table)
+    return list(kept[_LISTED][1])
+
+
+_LISTED: Final = "_rackspan_data_files"
+"""The attribute of a DeltaTable that has its version and the files of it: a DeltaTable is no key of a dict."""
+
+
+def _data_files(table: "DeltaTable") -> list[DataFile]:
     from deltalake.exceptions import DeltaError
 
     try:
