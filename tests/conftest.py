@@ -9,11 +9,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable
-from functools import cache
+from functools import cache, partial
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from _pytest.mark.expression import Expression
 from hypothesis import HealthCheck, settings
 
 from tests import spark_classes
@@ -72,9 +74,50 @@ LONGEST_FILES = (
 _RANK = {str(Path(__file__).parent / name): rank for rank, name in enumerate(LONGEST_FILES)}
 
 
+@pytest.hookimpl(tryfirst=True)  # Before pytest deselects tests by their marks.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest files first; --dist loadfile with --no-loadscope-reorder hands files out in this order."""
+    for item in items:
+        for mark in {mark.name for mark in item.iter_markers()} & MARKS - possible_marks(item.path):
+            raise pytest.UsageError(
+                f"{item.nodeid} has the mark {mark}, which its file does not name; name it there, or -m {mark} leaves the file out"
+            )
     items.sort(key=lambda item: _RANK.get(str(item.path), len(_RANK)))
+
+
+NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser", "promtool")
+MARKS: Final = frozenset([*NEEDS_MORE_THAN_PYTHON, "package", "slow", "rest", "soak"])
+"""Those that pyproject.toml declares."""
+
+MARKS_OF_FUNCTIONS: Final = frozenset(["soak"])
+"""Marks that functions such as tests.depth.one_in set, in files that do not name them."""
+
+
+@cache
+def possible_marks(file: Path) -> frozenset[str]:
+    """The marks that tests of a file may have: those that its text names, every one if it computes a name."""
+    named = re.findall(r"\bpytest\.mark\b\.?(\w*)", file.read_text(encoding="utf-8"))
+    return MARKS if "" in named else MARKS & {*named, *MARKS_OF_FUNCTIONS}
+
+
+@cache
+def may_select(expression: str, possible: frozenset[str]) -> bool:
+    """Whether the expression of -m selects a test that has some of the possible marks, or none."""
+    if not expression or not {*re.findall(r"\w+", expression)} <= {*MARKS, "and", "or", "not"}:
+        return True
+    compiled = Expression.compile(expression)
+    subsets = chain.from_iterable(combinations(possible, count) for count in range(len(possible) + 1))
+    return any(compiled.evaluate(partial(_is_one_of, subset)) for subset in subsets)
+
+
+def _is_one_of(marks: tuple[str, ...], name: str, /, **_arguments: object) -> bool:
+    return name in marks
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without a test that -m selects: else each process that runs those of Java imports 600 files for nothing."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return (is_test and not may_select(config.option.markexpr, possible_marks(collection_path))) or None
 
 
 SHARED: Final = {"spark": r"\bspark: \"?SparkSession", "kafka": r"\b(kafka|kafka3|secured_kafka): KafkaCluster"}
@@ -128,9 +171,6 @@ def not_judged(skipped: Iterable[pytest.TestReport]) -> dict[str, int]:
 def pytest_xdist_auto_num_workers() -> int:
     """For `-n auto`: two processes more than there are cores, since part of the time of the fast tests is waiting."""
     return 2 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser", "promtool")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,5 +1,6 @@
 """A skipped test of Java, Kafka, Spark, the browser or promtool fails where RACKSPAN_NO_SKIPS is set; the longest files start first."""
 
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -84,7 +85,9 @@ def test_the_files_that_start_first_are_there_and_start_first() -> None:
     tests = Path(__file__).parent
     assert [name for name in conftest.LONGEST_FILES if not (tests / name).is_file()] == []
     other, second, first = ("test_conftest.py", *conftest.LONGEST_FILES[1::-1])
-    items: Any = [SimpleNamespace(path=tests / name) for name in (other, second, other, first, second)]
+    items: Any = [
+        SimpleNamespace(path=tests / name, iter_markers=tuple) for name in (other, second, other, first, second)
+    ]
     conftest.pytest_collection_modifyitems(items)
     assert [item.path for item in items] == [tests / name for name in (first, second, second, other, other)]
 
@@ -95,3 +98,34 @@ def test_files_that_share_a_cluster_or_a_spark_are_found_by_what_their_tests_req
     assert conftest.shared_by("tests/compat/test_kafka_source_rows.py") == "spark"
     assert conftest.shared_by("tests/pipeline/test_follow.py") == "spark"
     assert conftest.shared_by("tests/cli/test_rights.py") is None
+
+
+def test_files_without_a_test_that_is_selected_are_not_imported(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(
+        test_of_kafka="import pytest\n@pytest.mark.kafka\ndef test_a(): pass\ndef test_b(): pass",
+        test_of_python="raise AssertionError",
+        test_of_soak="import pytest\nfrom tests.depth import one_in\n@pytest.mark.parametrize('n', one_in(2, (1, 2)))\ndef test_c(n): pass",
+    )
+    pytester.runpytest("-m", "kafka and not rest", "-p", "no:rackspan", "-W", "ignore").assert_outcomes(passed=1)
+    pytester.makepyfile(test_of_python="def test_d(): pass")
+    pytester.runpytest("-m", "soak", "-p", "no:rackspan", "-W", "ignore").assert_outcomes(passed=1)
+    pytester.runpytest("-m", "soak or not kafka", "-p", "no:rackspan", "-W", "ignore").assert_outcomes(passed=4)
+
+
+def test_a_mark_that_its_file_does_not_name_is_refused(pytester: pytest.Pytester) -> None:
+    """Such a test would be left out without a word."""
+    pytester.makepyfile(marks="import pytest\nkafka = pytest.mark.kafka")
+    pytester.makepyfile(test_of_kafka="import marks\n@marks.kafka\ndef test_a(): pass")
+    pytester.syspathinsert()
+    ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore")
+    ran.stderr.fnmatch_lines("*test_of_kafka.py::test_a has the mark kafka, which its file does not name*")
+    pytester.makepyfile(test_of_kafka="import pytest\n@getattr(pytest.mark, 'kafka')\ndef test_a(): pass")
+    pytester.runpytest("-m", "kafka", "-p", "no:rackspan", "-W", "ignore").assert_outcomes(passed=1)
+
+
+def test_the_marks_are_those_that_are_declared() -> None:
+    declared = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    markers = declared["tool"]["pytest"]["ini_options"]["markers"]
+    assert {line.partition(":")[0] for line in markers} == conftest.MARKS
