@@ -27,7 +27,10 @@ case "$*" in
 *kafka.tools.StorageTool*)
   grep -q fake.refused "$last" && echo "ERROR ConfigException: fake.refused" && exit 1
   mkdir -p "$folder"
-  echo "$*" | sed 's/.* -t /cluster.id=/; s/ -c .*//' > "$folder/meta.properties" ;;
+  test -e "$folder/meta.properties" && exit 0
+  echo "$*" | sed 's/.* -t /cluster.id=/; s/ -c .*//' > "$folder/meta.properties"
+  { grep ^node.id= "$last"; echo directory.id=by-the-tool; } >> "$folder/meta.properties"
+  grep ^process.roles= "$last" > "$folder/bootstrap" ;;
 *)
   grep -q fake.fails "$last" && grep -q '^node.id=1$' "$last" && echo "ERROR a cause" && echo "	at a line of the stack" && exit 1
   grep -q fake.silent "$last" && sed -n 's/^node.id=\\(.*\\)/node \\1 begins/p' "$last" || echo "Kafka Server started"
@@ -78,8 +81,7 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
         assert cluster.brokers == (1, 2, 3)
         assert lines[-1] == f"starting 4 Kafka {cluster.version} nodes"
         (folder,) = tmp_path.glob("rackspan-kafka-*")
-        ids = [(folder / f"node-{number}" / "meta.properties").read_text() for number in (1, 2, 3, 101)]
-        assert ids == [f"cluster.id={cluster.cluster_id}\n"] * 4
+        assert {ids(folder, number)["cluster.id"] for number in (1, 2, 3, 101)} == {cluster.cluster_id}
         settings = (folder / "node-2.properties").read_text()
         assert "num.io.threads=3\n" in settings
         servers = [cluster.bootstrap_servers, cluster.bootstrap_servers_of("TLS"), cluster.bootstrap_controllers]
@@ -90,6 +92,35 @@ def test_every_node_is_formatted_for_one_cluster_and_started(make: Make, tmp_pat
     assert gone_within(WITHIN_SECONDS, *pids)
     assert list(tmp_path.glob("rackspan-kafka-*")) == []
     cluster.close()
+
+
+def ids(folder: Path, node: int) -> dict[str, str]:
+    lines = (folder / f"node-{node}" / "meta.properties").read_text().splitlines()
+    return dict(line.split("=") for line in lines)
+
+
+@pytest.mark.slow
+def test_the_tool_formats_one_node_of_each_combination_of_roles_and_the_others_are_copies(
+    make: Make, tmp_path: Path
+) -> None:
+    nodes = (1, 2, 3, 101)
+    with make(data_dir=tmp_path / "kept"):
+        written = [ids(tmp_path / "kept", node) for node in nodes]
+        roles = [(tmp_path / "kept" / f"node-{node}" / "bootstrap").read_text().strip() for node in nodes]
+    assert [one["node.id"] for one in written] == ["1", "2", "3", "101"]
+    assert [one["directory.id"] == "by-the-tool" for one in written] == [True, True, False, True]
+    assert len(written[2]["directory.id"]) == 22
+    assert roles == [f"process.roles={one}" for one in ("broker,controller", "broker", "broker", "controller")]
+
+
+@pytest.mark.slow
+def test_a_folder_with_data_is_no_model_for_one_without(make: Make, tmp_path: Path) -> None:
+    """One broker more, beside those that have topics."""
+    with make(data_dir=tmp_path / "kept"):
+        (tmp_path / "kept" / "node-2" / "orders-0").mkdir()
+    with make(data_dir=tmp_path / "kept", brokers=4):
+        assert ids(tmp_path / "kept", 4)["directory.id"] == "by-the-tool"
+        assert not (tmp_path / "kept" / "node-4" / "orders-0").exists()
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from rackspan.kafka_process.node_process import NodeProcess, stop_deadline
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
 from rackspan.kafka_process.release import class_archive
 from rackspan.kafka_process.release.jars import ProgressCallback, resolve_jars
-from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
+from rackspan.kafka_process.release.runtime import KafkaRuntime, random_uuid
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from rackspan.kafka_process.topology import distribute_nodes
 
@@ -49,7 +49,7 @@ class KafkaCluster:
         self.version = KafkaVersion.parse(version)
         self.racks = tuple(racks)
         self.nodes = distribute_nodes(racks, brokers, controllers)
-        self.cluster_id = random_cluster_id()
+        self.cluster_id = random_uuid()
         self._data_dir = data_dir
         self._config = dict(config or {})
         self._listeners = dict(listeners or {})
@@ -145,8 +145,10 @@ class KafkaCluster:
         self._runtime = runtime
         self._folder = DataFolder(self._data_dir)
         self._folder.claim(self.version)
-        self.cluster_id = self._folder.cluster_id() or self.cluster_id
+        cluster_id = self._folder.cluster_id()
+        self.cluster_id = cluster_id or self.cluster_id
         self._prepare(self._folder.path, runtime)
+        self._format(is_new=cluster_id is None)
         self._report(f"starting {len(self.nodes)} Kafka {self.version} nodes")
         self._start_nodes(self._processes)
 
@@ -248,10 +250,24 @@ class KafkaCluster:
                 node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config, more
             )
             self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
-        for process in self._processes.values():
+
+    def _format(self, *, is_new: bool) -> None:
+        """Format the folder of each node with Kafka's tool, in a new cluster one of each combination of roles, and copy the others.
+
+        Another Java process for each node would take a second of processor time.
+        """
+        nodes = list(self._processes.values())
+        formatted: dict[str, NodeProcess] = {}
+        for process in nodes:
+            formatted.setdefault(process.node.roles, process)
+        chosen = list(formatted.values()) if is_new else nodes
+        for process in chosen:
             process.begin_format(self.cluster_id)
-        for process in self._processes.values():
+        for process in chosen:
             process.end_format(self._ready_seconds)
+        for process in nodes:
+            if process not in chosen:
+                process.copy_format(formatted[process.node.roles])
 
     def _wait_for(self, processes: Sequence[NodeProcess]) -> None:
         until = time.monotonic() + self._ready_seconds

@@ -17,6 +17,9 @@ from rackspan.kafka_process.release.versions import KafkaVersion
 
 PREFIX: Final = "rackspan-kafka-"
 _LOCK: Final = "owner.lock"
+META_PROPERTIES: Final = "meta.properties"
+"""In the data folder of each node that is formatted: its ids."""
+
 _RELEASE: Final = "kafka.release"
 """The release that has formatted the folder."""
 
@@ -35,7 +38,7 @@ class DataFolder:
 
     def cluster_id(self) -> str | None:
         """The id of the cluster whose data is in the folder, None in a new folder."""
-        for properties in sorted(self.path.glob("*/meta.properties")):
+        for properties in sorted(self.path.glob(f"*/{META_PROPERTIES}")):
             for line in properties.read_text().splitlines():
                 if line.startswith("cluster.id="):
                     return line.removeprefix("cluster.id=")

@@ -1,6 +1,8 @@
 """One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
 import logging
+import re
+import shutil
 import signal
 import time
 from collections.abc import Mapping
@@ -11,7 +13,8 @@ from rackspan.child_process.kept_process import KeptProcess
 from rackspan.errors import KafkaProcessFailed
 from rackspan.interrupts import shortened
 from rackspan.kafka_process import node_config
-from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
+from rackspan.kafka_process.data_folder import META_PROPERTIES
+from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime, random_uuid
 from rackspan.kafka_process.topology import KafkaNode
 
 log = logging.getLogger(__name__)
@@ -30,6 +33,7 @@ class NodeProcess:
     def __init__(self, node: KafkaNode, folder: Path, settings: Mapping[str, str], runtime: KafkaRuntime) -> None:
         self.node = node
         self.log_file = folder / f"node-{node.id}.log"
+        self._data_folder = folder / f"node-{node.id}"
         self._config_file = folder / f"node-{node.id}.properties"
         self._config_file.write_text(node_config.text(settings))
         self._runtime = runtime
@@ -57,6 +61,15 @@ class NodeProcess:
         if status != 0:
             raise self._failure("could not prepare its data folder")
         self._process.kill()
+
+    def copy_format(self, formatted: "NodeProcess") -> None:
+        """Format a new data folder as that of a node with the same roles was, with ids of its own."""
+        # The ids are written last: a folder without them is not formatted.
+        shutil.copytree(formatted._data_folder, self._data_folder, ignore=shutil.ignore_patterns(META_PROPERTIES))
+        text = formatted._data_folder.joinpath(META_PROPERTIES).read_text()
+        for name, value in (("node.id", str(self.node.id)), ("directory.id", random_uuid())):
+            text = re.sub(rf"(?m)^{re.escape(name)}=.*", f"{name}={value}", text)
+        self._data_folder.joinpath(META_PROPERTIES).write_text(text)
 
     def begin_start(self) -> None:
         if not self.is_running:

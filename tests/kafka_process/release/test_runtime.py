@@ -8,7 +8,7 @@ from rackspan.child_process.kept_process import ProcessExit
 from rackspan.errors import KafkaProcessFailed
 from rackspan.java import Java
 from rackspan.kafka_process.release import runtime as module
-from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
+from rackspan.kafka_process.release.runtime import KafkaRuntime, random_uuid
 
 
 def runtime(folder: Path, script: str) -> KafkaRuntime:
@@ -81,7 +81,7 @@ def test_a_tool_has_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_cluster_id_never_looks_like_an_option() -> None:
-    ids = {random_cluster_id() for _ in range(2_000)}
+    ids = {random_uuid() for _ in range(2_000)}
     assert len(ids) == 2_000
     assert all(len(one) == 22 and not one.startswith("-") for one in ids)
 
@@ -89,4 +89,4 @@ def test_a_cluster_id_never_looks_like_an_option() -> None:
 def test_a_cluster_id_that_would_look_like_an_option_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter([b"\xf8" + bytes(15), bytes(16)])
     monkeypatch.setattr("secrets.token_bytes", lambda size: next(drawn)[:size])
-    assert random_cluster_id() == "A" * 22
+    assert random_uuid() == "A" * 22

@@ -63,7 +63,7 @@ class KafkaRuntime:
         return ended.output
 
 
-def random_cluster_id() -> str:
+def random_uuid() -> str:
     """22 characters of base64, as Kafka creates them, without a leading dash, which its tool reads as an option."""
     while True:
         cluster_id = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
