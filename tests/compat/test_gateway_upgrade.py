@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.rest]
 FROM, TO = "4.3.1", "4.4.0"
 FEATURES_TOOL = "org.apache.kafka.tools.FeatureCommand"
 ACKNOWLEDGED_MIN = 100
-"""Records that show that the gateway acknowledges on. While a node restarts some hundreds more are sent, with a pause that leaves the
-processor to the nodes: a load without one took most of the time of this test."""
+"""Records that show that the gateway acknowledges on. Some hundreds more are sent while each node restarts."""
 PAUSE_SECONDS = 0.02
+"""It leaves the processor to the nodes that start."""
 
 
 def acknowledged_on(load: Load, when: str) -> None:
