@@ -169,13 +169,18 @@ def test_racks_and_brokers_of_a_cluster_that_is_up_are_lost_and_come_back(
         assert states(cli("cluster", "restore", "a", "-o", "json")) == {1: up, 2: up, 3: LOST}
         assert not refuses(found["brokers"][0]["address"])
         assert states(cli("cluster", "kill", "1", "-o", "json")) == {1: LOST, 2: up, 3: LOST}
-        assert states(cli("cluster", "restart", "1", "3", "-o", "json")) == {1: up, 2: up, 3: up}
+        assert states(cli("cluster", "restart", "1,3", "-o", "json")) == {1: up, 2: up, 3: up}
         assert states(cli("cluster", "pause", "2", "-o", "json")) == {1: up, 2: ["paused"], 3: up}
         assert states(cli("cluster", "resume", "2", "-o", "json")) == {1: up, 2: up, 3: up}
-        cli("cluster", "lose", "b")
+        assert states(cli("cluster", "lose", "a,b", "-o", "json")) == {1: LOST, 2: LOST, 3: up}
         assert "down, fenced" in cli("cluster", "status").out
         assert states(cli("cluster", "undo", "-o", "json")) == {1: up, 2: up, 3: up}
         assert cli("cluster", "lose", "z").err == "rackspan: rack 'z': this cluster has a, b, c\n"
+        assert cli("cluster", "lose", "a,").err == "rackspan: RACK a,: a name is empty; list racks such as a,b\n"
+        assert (
+            cli("cluster", "kill", "one").err
+            == "rackspan: BROKER one: 'one' is not a broker id; list ids such as 3,4\n"
+        )
         assert cli("cluster", "status", "--control", "127.0.0.1:1").code == 1
 
 

@@ -182,26 +182,31 @@ Control: TypeAlias = Annotated[
     str | None,
     typer.Option("--control", metavar="HOST:PORT", help="The address that `cluster up` printed, if several are up."),
 ]
-Racks: TypeAlias = Annotated[list[str], typer.Argument(metavar="RACK", help="Racks by name.", show_default=False)]
-Brokers: TypeAlias = Annotated[list[int], typer.Argument(metavar="BROKER", help="Brokers by id.", show_default=False)]
+# One argument each, or a list with commas as `restart watch --exec` and `outage --lose` have it.
+Racks: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="RACK", help="Racks by name: a b, or a,b.", show_default=False)
+]
+Brokers: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="BROKER", help="Brokers by id: 1 4, or 1,4.", show_default=False)
+]
 
 
 @app.command()
 def lose(racks: Racks, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN) -> None:
     """Lose racks of the practice cluster that is up: their brokers are killed, and fenced. `restore` is the inverse."""
-    _inject("lose", {"racks": racks}, control, output_format)
+    _inject("lose", {"racks": _rack_names(racks)}, control, output_format)
 
 
 @app.command()
 def restore(racks: Racks, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN) -> None:
     """Restore lost racks of the practice cluster that is up: their brokers start again."""
-    _inject("restore", {"racks": racks}, control, output_format)
+    _inject("restore", {"racks": _rack_names(racks)}, control, output_format)
 
 
 @app.command()
 def kill(brokers: Brokers, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN) -> None:
     """Kill brokers of the practice cluster that is up, without a shutdown. `restart` is the inverse."""
-    _inject("kill", {"brokers": brokers}, control, output_format)
+    _inject("kill", {"brokers": _broker_ids(brokers)}, control, output_format)
 
 
 @app.command()
@@ -209,7 +214,7 @@ def restart(
     brokers: Brokers, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN
 ) -> None:
     """Start brokers of the practice cluster that is up again; running ones are killed first."""
-    _inject("restart", {"brokers": brokers}, control, output_format)
+    _inject("restart", {"brokers": _broker_ids(brokers)}, control, output_format)
 
 
 @app.command()
@@ -217,7 +222,7 @@ def pause(
     brokers: Brokers, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN
 ) -> None:
     """Pause brokers of the practice cluster that is up: they accept connections and send nothing. `resume` is the inverse."""
-    _inject("pause", {"brokers": brokers}, control, output_format)
+    _inject("pause", {"brokers": _broker_ids(brokers)}, control, output_format)
 
 
 @app.command()
@@ -225,7 +230,7 @@ def resume(
     brokers: Brokers, control: Control = None, output_format: options.OutputFormat = options.Output.HUMAN
 ) -> None:
     """Resume paused brokers of the practice cluster that is up."""
-    _inject("resume", {"brokers": brokers}, control, output_format)
+    _inject("resume", {"brokers": _broker_ids(brokers)}, control, output_format)
 
 
 @app.command()
@@ -240,6 +245,19 @@ def status(control: Control = None, output_format: options.OutputFormat = option
     from rackspan.practice.control_client import read
 
     _show_states(read(_found(control)), output_format)
+
+
+def _rack_names(words: list[str]) -> list[str]:
+    """Errors: UsageError."""
+    names = [name.strip() for word in words for name in word.split(",")]
+    if not all(names):
+        raise UsageError(f"RACK {' '.join(words)}: a name is empty; list racks such as a,b")
+    return names
+
+
+def _broker_ids(words: list[str]) -> list[int]:
+    """Errors: UsageError."""
+    return sorted({broker for word in words for broker in options.ids("BROKER", word)})
 
 
 def _inject(fault: str, targets: Mapping[str, Any], control: str | None, output_format: options.Output) -> None:
