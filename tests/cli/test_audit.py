@@ -77,6 +77,20 @@ def test_a_topic_of_one_replica_is_a_violation_unless_its_loss_is_accepted(
     assert cli("audit", "--snapshot", path).code == 0
 
 
+@pytest.mark.parametrize(
+    ("brokers_down", "heading"), [((2, 5), "Already harmed"), ((2,), "Already harmed, with no rack lost")]
+)
+def test_harm_is_there_with_no_rack_lost_only_if_no_rack_is_down(
+    brokers_down: tuple[int, ...], heading: str, cli: Cli, write: Write
+) -> None:
+    # Rack r2 has the brokers 2 and 5.
+    snapshot = good(isr=[1])
+    for broker in snapshot["brokers"]:
+        broker["fenced"] = broker["id"] in brokers_down
+    ran = cli("outage", "--snapshot", write(snapshot))
+    assert [line for line in ran.out.splitlines() if line.startswith("Already")] == [heading]
+
+
 @pytest.mark.parametrize("verb", ["audit", "outage"])
 def test_a_quorum_in_one_rack_ends_with_2_unless_its_loss_is_accepted(
     cli: Cli, write: Write, tmp_path: Path, verb: str

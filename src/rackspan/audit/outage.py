@@ -11,7 +11,7 @@ do to partitions is the present. A broker that the cluster does not list has no 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -71,6 +71,11 @@ LOST: Final = "lost"
 
 LOST_IN_PART: Final = "lost, but for its controllers"
 """The outcome of the loss of a rack that is down, but for its controllers, or for controllers of unknown rack that the majority needs."""
+
+
+def already_harmed_heading(lost_racks: Sized) -> str:
+    """The heading of what is harmed now: where a rack is down, that may be the reason."""
+    return "Already harmed" if lost_racks else "Already harmed, with no rack lost"
 
 
 @dataclass(frozen=True, slots=True)

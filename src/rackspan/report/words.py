@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.advice.advice import Concern
 from rackspan.audit.drift.causes import SEVERAL
-from rackspan.audit.outage import LOST, LOST_IN_PART, LostRack, RackLoss
+from rackspan.audit.outage import LOST, LOST_IN_PART, LostRack, RackLoss, already_harmed_heading
 from rackspan.model.ids import shown
 from rackspan.report.data import (
     AT_RISK,
@@ -127,8 +127,7 @@ def already_harmed(cluster: ClusterReport) -> str | None:
     ]
     if cluster.now.quorum_lost:
         harmed.append("no majority of controllers")
-    cause = "Already harmed" if cluster.lost_racks else "Already harmed, with no rack lost"
-    return f"{cause}: {listed(harmed)}." if harmed else None
+    return f"{already_harmed_heading(cluster.lost_racks)}: {listed(harmed)}." if harmed else None
 
 
 def caveats(cluster: ClusterReport) -> list[str]:

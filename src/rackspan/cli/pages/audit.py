@@ -9,7 +9,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.audit.outage import AFTER_REASSIGNMENT, LOST, LOST_IN_PART, STATES
+from rackspan.audit.outage import AFTER_REASSIGNMENT, LOST, LOST_IN_PART, STATES, already_harmed_heading
 from rackspan.cli.output import page, table, unread_lines
 from rackspan.model import UNNAMED_RACK, shown
 from rackspan.text import count_noun, noun_and_ids
@@ -47,7 +47,10 @@ def audit_page(document: Mapping[str, Any]) -> RenderableType:
 def outage_page(document: Mapping[str, Any]) -> RenderableType:
     parts: list[RenderableType] = [*_lost_racks(document), _head(document), *unread_lines(document["partial"])]
     if document["now"]["topics"]:
-        parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
+        parts += [
+            Text(f"\n{already_harmed_heading(document['lost_racks'])}", style="bold"),
+            _topics_table(document["now"]["topics"]),
+        ]
     for loss in document["losses"] if document["partitions"] else ():
         parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
     return page(*parts, Text(), *_outage_verdict(document))
