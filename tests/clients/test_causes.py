@@ -60,7 +60,7 @@ def test_a_finding_says_who_reads_what_why_and_what_to_do() -> None:
     world.declared["m1"], world.older = None, {"m1"}
     assert (only(world).reason, only(world).remedy) == (
         "1 of 3 members with a client that reports no rack to its group: what it sends with fetches is not known",
-        "see that client.rack=r2 is set there, or use a client of Kafka 3.4 or later",
+        "set client.rack=r2 where it is not, or use a client that reports it (Java's from Kafka 3.4; rackspan's in_rack)",
     )
     world = sound()
     world.declared["m1"] = "r3"

@@ -138,7 +138,7 @@ def _no_client_rack(reads: GroupReads, crossings: list[_Crossing], _racks: list[
 def _rack_not_reported(reads: GroupReads, crossings: list[_Crossing], _racks: list[RackId]) -> ClientFinding:
     readers = _readers(crossings)
     reason = f"{_members(readers, reads)} with a client that reports no rack to its group: what it sends with fetches is not known"
-    remedy = f"see that {_settings(readers)} is set there, or use a client of Kafka 3.4 or later"
+    remedy = f"set {_settings(readers)} where it is not, or use a client that reports it (Java's from Kafka 3.4; rackspan's in_rack)"
     return _finding("rack-not-reported", reads, crossings, reason, remedy)
 
 
