@@ -424,11 +424,11 @@ def read_clients(cluster: Cluster, groups: re.Pattern[str] | None = None) -> Rea
     return live_clients.read_clients(_settings(cluster), groups)
 
 
-def measure_reads(urls: Sequence[str], seconds: float) -> ReadBytes:
+def measure_reads(urls: Sequence[str], seconds: float, *, sleep: Callable[[float], None] = time.sleep) -> ReadBytes:
     """The bytes that clients read in so many seconds, from the metrics of gateways. Errors: UsageError, SourceError."""
     from rackspan.sources import gateway_counters
 
-    return gateway_counters.measure(urls, seconds)
+    return gateway_counters.measure(urls, seconds, sleep)
 
 
 def clients(
@@ -455,7 +455,12 @@ def clients(
 
 
 def measure_traffic(
-    cluster: Cluster, seconds: float, counters: Sequence[str] = (), *, of_brokers: bool = True
+    cluster: Cluster,
+    seconds: float,
+    counters: Sequence[str] = (),
+    *,
+    of_brokers: bool = True,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> Interval:
     """Two readings of a running cluster, so many seconds apart, and what passed in between.
 
@@ -463,7 +468,7 @@ def measure_traffic(
     """
     from rackspan.sources.live import traffic as live_traffic
 
-    return live_traffic.read_traffic(_settings(cluster), seconds, counters=counters, of_brokers=of_brokers)
+    return live_traffic.read_traffic(_settings(cluster), seconds, sleep, counters=counters, of_brokers=of_brokers)
 
 
 def read_prices(content: bytes) -> PriceFile:

@@ -82,6 +82,7 @@ def test_a_client_that_the_gateway_brings_home_has_nothing_to_do(cli: Callable[.
     assert unverified["groups"][0]["members"][0]["measured_bytes"] is None
     assert [finding["cause"] for finding in unverified["findings"]] == ["no-client-rack"]
     assert page.code == 0
+    assert "watching for 6 s; --counters-seconds changes it" in page.err
     assert "verified by counters for 1 of 1 member" in page.out or "0.0%" in page.out
     assert nowhere.code == 1
     assert "see listen.http of the gateway's file" in nowhere.err

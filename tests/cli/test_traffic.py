@@ -127,6 +127,18 @@ def test_the_page_names_basis_assumption_and_unread_prices(traffic: Callable[...
     assert ran.out.splitlines()[-1].endswith("in 30 days at this rate")
 
 
+@pytest.mark.parametrize("command", ["traffic", "advise"])
+def test_a_command_that_watches_prints_first_for_how_long(
+    command: str, reading: Interval, cli: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(_cluster: object, _seconds: float, _counters: object, *, sleep: Callable[[float], None], **_: object) -> Interval:  # fmt: skip
+        sleep(0.0)
+        return reading
+
+    monkeypatch.setattr(api, "measure_traffic", measured)
+    assert "watching for 0 s; --seconds changes it" in cli(command, "--bootstrap-server", "here:9092").err
+
+
 def test_what_could_not_be_read_is_named_and_ends_with_1(
     traffic: Callable[..., Ran], reading: Interval, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +147,7 @@ def test_what_could_not_be_read_is_named_and_ends_with_1(
         before=replace(reading.before, partial=("groups: not authorized",)),
         after=replace(reading.after, partial=("offsets of 3 partitions: unknown, no leader",)),
     )
-    monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters: less)
+    monkeypatch.setattr(api, "measure_traffic", lambda _cluster, _seconds, _counters, **_: less)
     ran = traffic()
     assert ran.code == 1
     assert "could not be read: groups: not authorized" in ran.out

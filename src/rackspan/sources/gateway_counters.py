@@ -30,10 +30,10 @@ _PATHS: Final = {
 _SECONDS: Final = 10.0
 
 
-def measure(urls: Sequence[str], seconds: float) -> ReadBytes:
+def measure(urls: Sequence[str], seconds: float, sleep: Callable[[float], None] = time.sleep) -> ReadBytes:
     """The bytes read in so many seconds, counted by all of these gateways. Errors: UsageError, SourceError."""
     counted = counting(urls)
-    time.sleep(seconds)
+    sleep(seconds)
     return read_bytes(counted())
 
 

@@ -17,7 +17,7 @@ from rackspan.cli.options.given import Level
 from rackspan.cli.options.quantities import byte_count
 from rackspan.cli.options.settings_table import WAREHOUSE
 from rackspan.cli.output import cluster_line, page, unread_lines, whole
-from rackspan.cli.traffic.flows import SECONDS
+from rackspan.cli.traffic.flows import SECONDS, watching
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.text import count_noun, human_bytes
@@ -118,7 +118,9 @@ def _measured(
     source = source_options.source()
     if source_options.address is None:
         return source, None
-    passed = api.measure_traffic(source_options.cluster(), seconds, counters, of_brokers=False)
+    passed = api.measure_traffic(
+        source_options.cluster(), seconds, counters, of_brokers=False, sleep=watching("--seconds")
+    )
     measured = ReadSnapshot(passed.after.snapshot, ())
     return Source(source.name, lambda: measured), passed
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.output import cluster_line, page, table, unread_lines, whole
+from rackspan.cli.traffic.flows import watching
 from rackspan.clients.json_format import ClientFindingDocument, ClientsDocument, clients_document
 from rackspan.errors import UsageError
 from rackspan.text import count_noun
@@ -51,7 +52,11 @@ def clients(
     cluster = running.cluster()
     read = rack_options.of(running.source()).read()
     output.warn_of(read)
-    counted = api.measure_reads(counters, counters_seconds or COUNTERS_SECONDS) if counters else None
+    counted = (
+        api.measure_reads(counters, counters_seconds or COUNTERS_SECONDS, sleep=watching("--counters-seconds"))
+        if counters
+        else None
+    )
     # Members of other groups may have the client ids by which a gateway counts.
     found = api.read_clients(cluster, None if counters else chosen)
     matching = [each for each in found.groups if chosen is None or chosen.fullmatch(each.group_id)]

@@ -1,7 +1,8 @@
 """rackspan traffic, and the page that it prints: what crosses racks by path, by whom, and the bill; the sum is last."""
 
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -42,7 +43,7 @@ def traffic(
     """
     priced = None if prices is None else options.read_file(prices, api.read_prices, "price file")
     ranges = options.networks(network)
-    reading = api.measure_traffic(running.cluster(), seconds, counters or ())
+    reading = api.measure_traffic(running.cluster(), seconds, counters or (), sleep=watching("--seconds"))
     read = rack_options.of(Source(str(running.address), lambda: ReadSnapshot(reading.after.snapshot, ()))).read()
     passed = api.traffic(reading, read.snapshot, ranges)
     document = traffic_document(
@@ -56,6 +57,16 @@ def traffic(
     )
     output.write(document, output_format, traffic_page(document), output.Rows(FLOW_COLUMNS, document["flows"]))
     raise exit_codes.finish(impossible=bool(passed.unread))
+
+
+def watching(flag: str) -> Callable[[float], None]:
+    """A sleep between two readings that prints first for how long, and the flag that changes it."""
+
+    def sleep(seconds: float) -> None:
+        output.note(f"watching for {seconds:g} s; {flag} changes it")
+        time.sleep(seconds)
+
+    return sleep
 
 
 FLOWS_SHOWN: Final = 15
