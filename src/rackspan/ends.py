@@ -131,6 +131,9 @@ class DestroyedInBackground:
     The destruction takes place in a daemon thread. At the end of the interpreter there is none: the process takes the threads with it.
     """
 
+    unacknowledged: Callable[[], int] | None = None
+    """The count of records that its owner keeps, if there is one."""
+
     def __del__(self) -> None:
         name, records = type(self).__name__, _queued(self)
         if not sys.is_finalizing():
@@ -145,6 +148,9 @@ class DestroyedInBackground:
 
 def _queued(client: object) -> int:
     """The records that a producer of librdkafka has not delivered. The other clients have no length."""
+    counted: Callable[[], int] | None = getattr(client, "unacknowledged", None)
+    if counted is not None:
+        return counted()
     try:
         return len(client)  # type: ignore[arg-type] # its type has no length
     except (TypeError, RuntimeError):

@@ -1,6 +1,8 @@
 """GuardedProducer between `produce` and librdkafka: records wait for the ISR in order, within bounds, and each is reported once."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,6 +94,23 @@ def test_a_flush_counts_a_record_wherever_it_is(monkeypatch: pytest.MonkeyPatch)
 
         monkeypatch.setattr(producer._producer, "flush", flush_and_then_read, raising=False)
         assert producer.flush(0) == 1
+
+
+_CLOSED_WITH_AN_EVENT = """
+from rackspan.producers import GuardedProducer
+from tests.waiting import eventually
+producer = GuardedProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, {"orders": 2})
+eventually(lambda: len(producer._producer) > 0, "an error that nobody has polled")
+producer._producer.flush = lambda _seconds: 0  # the error stays
+producer.close()
+"""
+
+
+def test_an_error_of_a_connection_is_no_record_at_the_end_of_the_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _CLOSED_WITH_AN_EVENT], capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_records_reach_the_log_in_the_order_of_their_calls(cluster: EmbeddedCluster) -> None:

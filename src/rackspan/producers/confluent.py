@@ -112,6 +112,8 @@ class GuardedProducer:
         self._verifier = VerifierThread(records)
         self._unreported: set[object] = set()
         """Every record from `produce` until its report has been given, wherever it is. A report that produces another adds that first."""
+        # librdkafka's own count has errors of connections in it, which nobody polls after `close`.
+        self._producer.unacknowledged = self._unreported.__len__
         self._waiting = WaitingRecords(
             int(config.get(_MAX_MESSAGES, RECORDS_MAX)) or math.inf,
             int(config.get(_MAX_KBYTES, _MAX_KBYTES_DEFAULT)) * 1024,
