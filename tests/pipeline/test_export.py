@@ -13,10 +13,11 @@ import pytest
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse, UsageError
-from rackspan.pipeline import Warehouse, table
+from rackspan.pipeline import Warehouse, notebook, table
+from rackspan.pipeline.changes import views
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
-from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, table_named
+from rackspan.pipeline.schemas import DERIVED, HISTORY, LANDING, VIEWS, table_named
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, generated, small
 from tests.pipeline.hours.prices import PRICES
@@ -92,6 +93,17 @@ def test_a_file_that_is_there_already_is_left_alone(warehouse: Warehouse, tmp_pa
     assert not (tmp_path / "drift.parquet").exists()
     with pytest.raises(UsageError, match=r"findings\.parquet: cannot be written: .* exists"):
         list(pipeline.export(warehouse, ["drift"], tmp_path / "findings.parquet"))
+
+
+def test_a_query_that_is_no_table_is_named_where_it_stands() -> None:
+    # What a notebook registers beside the tables.
+    assert tuple(notebook._QUERIES) == VIEWS
+    for name in VIEWS:
+        with pytest.raises(
+            UsageError, match=rf"^table '{name}': a query and no table; rackspan\.pipeline\.changes\.views\.{name} "
+        ):
+            table_named(name)
+        assert callable(getattr(views, name))
 
 
 def test_before_the_first_run_one_line_says_what_to_do(tmp_path: Path) -> None:

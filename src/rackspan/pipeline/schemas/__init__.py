@@ -411,8 +411,17 @@ NAMES: Final[Mapping[str, Table]] = {CLUSTERS.name: CLUSTERS}
 HISTORY: Final[Mapping[str, Table]] = {table.name: table for table in (JUDGED, RUNS)}
 
 
+VIEWS: Final = ("current_findings", "risk_by_topic", "racks_survived", "incidents")
+"""Queries over these tables, by their function in changes/views.py. They are stored nowhere."""
+
+
 def table_named(name: str) -> Table:
     """The table of that name. Errors: UsageError with the names of all tables."""
+    if name in VIEWS:
+        raise UsageError(
+            f"table {name!r}: a query and no table; rackspan.pipeline.changes.views.{name} has it in SQL for Spark, DuckDB and Polars, see "
+            "docs/how-to/pipeline.md"
+        )
     every = {**DERIVED, **LANDING, **HISTORY, **NAMES}
     if name not in every:
         raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(every)}")
