@@ -108,7 +108,11 @@ producer.close()
 
 def test_an_error_of_a_connection_is_no_record_at_the_end_of_the_process() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _CLOSED_WITH_AN_EVENT], capture_output=True, text=True, timeout=WITHIN_SECONDS, check=False
+        [sys.executable, "-c", _CLOSED_WITH_AN_EVENT],
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
