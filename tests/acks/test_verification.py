@@ -93,9 +93,11 @@ def test_the_replicas_after_the_leader_are_read_first_so_that_each_is_read_equal
     assert [list(record.spare_reads(isr, BITS)) for record in records] == [[2, 3], [3, 1], [1, 2]]
 
 
-def test_too_few_racks_in_sync_refuse_the_record() -> None:
+def test_too_few_racks_in_sync_refuse_the_record_when_its_time_is_over() -> None:
     record = acknowledged()
-    record.observe(sample(1.1, 1))
+    assert record.observe(sample(1.1, 1))
+    assert not record.is_decided
+    record.expire()
     assert record.refusal is not None
     assert record.refusal.cause is Cause.RACKS
     assert isinstance(record.refusal.error, NotEnoughRacksAfterAppend)
@@ -223,8 +225,9 @@ def test_no_more_replicas_are_required_than_a_partition_has(factor: int | None, 
     assert (refusal_before(ORDERS, requirement, found) is None) is accepted
     record = RecordVerification(ORDERS, requirement, END, ACKNOWLEDGED_AT)
     record.observe(found)
-    if accepted:
-        shown(record, 2, ACKNOWLEDGED_AT, LogEnd(5, END))
+    shown(record, 2, ACKNOWLEDGED_AT, LogEnd(5, END))
+    assert record.is_decided is accepted
+    record.expire()
     assert (record.is_decided, record.refusal is None) == (True, accepted)
 
 
@@ -235,3 +238,22 @@ def test_a_record_without_a_partition_is_refused_if_every_partition_lacks_racks(
     assert topic_refusal_before("orders", None, TWO_RACKS, both) is None
     assert topic_refusal_before("orders", None, TWO_RACKS, one) is not None
     assert topic_refusal_before("orders", 0, TWO_RACKS, both) is not None
+
+
+def test_a_record_waits_until_enough_racks_are_in_sync_again_and_hold_it() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2))
+    record.observe(sample(1.2, 1))
+    assert not record.is_late(9.0), "racks are missing, and no log is late"
+    assert not record.reads
+    record.observe(sample(9.0, 1, 2))
+    assert not record.is_decided
+    shown(record, 2, 9.1, LogEnd(5, END))
+    assert (record.is_decided, record.refusal, record.was_late) == (True, None, False)
+
+
+def test_too_few_racks_refuse_the_record_of_a_topic_that_fails_open_too() -> None:
+    record = RecordVerification(ORDERS, Requirement(Thresholds(1, 2), fail_open=True), END, ACKNOWLEDGED_AT)
+    record.observe(sample(1.1, 1))
+    record.expire()
+    assert record.refusal is not None

@@ -218,18 +218,18 @@ def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: 
     assert gateway.gateway.policies.requirement("reloaded", 1) is None
 
 
-def test_a_reload_takes_over_how_long_a_record_may_be_verified(gateway: RunningGateway) -> None:
+def test_a_reload_takes_over_how_old_a_sample_may_be_and_the_memory_of_what_is_held(gateway: RunningGateway) -> None:
     before = gateway.gateway.config
-    keys = {"verify": {"timeout": {"ms": 1234}}, "max": {"staleness": {"ms": 321}}}
+    keys = {"hold": {"memory": {"bytes": 123_456}}, "max": {"staleness": {"ms": 321}}}
 
     async def reload(config: GatewayConfig) -> tuple[float, float]:
         gateway.gateway.reload(config)
         assert gateway.gateway.guarding is not None
         settings = gateway.gateway.guarding.guard.settings
-        return settings.verify_timeout_seconds, settings.max_staleness_seconds
+        return settings.hold_memory_bytes, settings.max_staleness_seconds
 
     assert gateway.run(reload(parse_config(document(before.bootstrap_servers, acknowledgements=keys)))) == (
-        1.234,
+        123_456,
         0.321,
     )
     gateway.run(reload(before))
@@ -317,7 +317,7 @@ TAKEN_OVER = {
         "shutdown_seconds",
         "min_insync_racks",
     ),
-    *("override", "fail_open", "max_staleness_ms", "verify_timeout_ms", "deny_weak_acks", "extended_error_codes"),
+    *("override", "fail_open", "max_staleness_ms", "hold_memory_bytes", "deny_weak_acks", "extended_error_codes"),
     *("placer_configs", "counters_topics_max", "counters_clients_max", "metrics_partitions", "topics", "principals"),
     # Not begun, and not ended: the tests of readers and of TLS.
     *("readers_rack", "readers_replace_client_rack", "readers_networks", "readers_clients"),

@@ -83,7 +83,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         "acknowledgements.override.min.insync.racks": None,
         "acknowledgements.fail.open": False,
         "acknowledgements.max.staleness.ms": 1000,
-        "acknowledgements.verify.timeout.ms": 10_000,
+        "acknowledgements.hold.memory.bytes": 67_108_864,
         "acknowledgements.deny.weak.acks": False,
         "acknowledgements.extended.error.codes": False,
         "placement.replica.placer.class.name": None,
@@ -113,7 +113,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         ("shutdown.timeout.seconds", 0, 2_147_483_647),
         ("acknowledgements.min.insync.racks", 1, 2_147_483_647),
         ("acknowledgements.max.staleness.ms", 50, 2_147_483_647),
-        ("acknowledgements.verify.timeout.ms", 100, 2_147_483_647),
+        ("acknowledgements.hold.memory.bytes", 65_536, 2_147_483_647),
     ],
 )
 def test_a_number_is_accepted_up_to_its_bounds_and_not_beyond(key: str, least: int, most: int) -> None:

@@ -112,7 +112,7 @@ def test_a_record_has_to_meet_what_its_topic_requires_by_then() -> None:
     async def scenario() -> None:
         made = made_of(topics={"orders": {"min": {"insync": {"racks": 2}}}})
         policies = made._backend.policies
-        hold = made.guard.forwarded(1, {("orders", 0): Requirement(Thresholds(1, 3))})
+        hold = made.guard.forwarded(1, {("orders", 0): Requirement(Thresholds(1, 3))}, until=30.0)
         assert hold is not None
         assert not made.guard.acknowledged(hold, {("orders", 0): 5}, 0.0)
         assert (
@@ -122,14 +122,14 @@ def test_a_record_has_to_meet_what_its_topic_requires_by_then() -> None:
     asyncio.run(scenario())
 
 
-def test_times_of_the_config_are_milliseconds_and_a_reload_takes_them_over() -> None:
+def test_the_settings_of_the_guard_are_those_of_the_config_and_a_reload_takes_them_over() -> None:
     async def scenario() -> None:
-        times = {"max": {"staleness": {"ms": 250}}, "verify": {"timeout": {"ms": 1500}}}
+        times = {"max": {"staleness": {"ms": 250}}, "hold": {"memory": {"bytes": 70_000}}}
         made = made_of(acknowledgements=times)
         verified = AcknowledgementMode.VERIFIED
-        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=0.25, verify_timeout_seconds=1.5)
+        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=0.25, hold_memory_bytes=70_000)
         made.reload(parse_config(document("127.0.0.1:1")))
-        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=1.0, verify_timeout_seconds=10.0)
+        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=1.0, hold_memory_bytes=67_108_864)
 
     asyncio.run(scenario())
 

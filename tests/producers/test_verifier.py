@@ -56,7 +56,7 @@ def test_rounds_are_repeated_at_longer_pauses_until_the_time_is_over() -> None:
     assert isinstance(errors[ORDERS], NotEnoughRacksAfterAppend)
     assert pauses[:7] == [0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.2]
     assert set(pauses[7:]) == {0.2}
-    assert 10 <= sum(pauses) < 10.2
+    assert 30 <= sum(pauses) < 30.2
 
 
 def test_a_record_after_the_verification_of_others_is_verified_too() -> None:
@@ -104,6 +104,28 @@ def test_records_that_are_acknowledged_during_a_verification_share_the_next_one(
         return verified
 
     assert asyncio.run(work()) == [{ORDERS: 5}, {ORDERS: 8, ("orders", 1): 8}]
+
+
+def test_records_that_wait_for_a_rack_hold_up_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "_SHARED_SECONDS", 0.01)
+
+    async def work() -> tuple[bool, object, object]:
+        records, rack_is_back = made(), asyncio.Event()
+
+        async def verify(ends: Any) -> dict[Any, Any]:
+            if ORDERS in ends:
+                await rack_is_back.wait()
+            return {}
+
+        setattr(records, "verify", verify)  # noqa: B010 - as above
+        waiting = asyncio.ensure_future(records.verified("orders", 0, 4))
+        await asyncio.sleep(0)
+        other = await asyncio.wait_for(records.verified("orders", 1, 7), WITHIN_SECONDS)
+        waits = not waiting.done()
+        rack_is_back.set()
+        return waits, other, await asyncio.wait_for(waiting, WITHIN_SECONDS)
+
+    assert asyncio.run(work()) == (True, None, None)
 
 
 def test_a_caller_that_no_longer_waits_holds_up_no_other() -> None:

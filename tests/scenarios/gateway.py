@@ -171,7 +171,7 @@ def produce(gateway: Gateway, name: str, *, requests: str = "1") -> Iterator[str
                 gateway.refusals.count(SESSION, refusals.values())
         yield from lines
         return
-    hold = gateway.guard.forwarded(LEADER, required)
+    hold = gateway.guard.forwarded(LEADER, required, gateway.now + 10.0)
     if hold is not None:
         gateway.holds[name] = hold
     yield f"{name}: forwarded"

@@ -31,6 +31,12 @@ SPARE_SECONDS: Final = 0.02
 LATE_SECONDS: Final = 1.0
 """A record that metadata shows in enough racks, and that logs do not show in so long, is late."""
 
+_LACKS: Final = frozenset({Cause.RACKS, Cause.REPLICAS})
+"""Causes that end when a replica is back in the ISR: a broker too lets an appended record wait for it."""
+
+_SAMPLES_LONGEST: Final = 5.0
+"""Limit of how many times longer each interval between two samples gets, while a record waits."""
+
 _AGAIN_SECONDS: Final = 0.002
 _AGAIN_MAX_SECONDS: Final = 0.05
 """Until a log that did not show a record is read again; longer each time."""
@@ -204,6 +210,7 @@ def topic_refusal_before(topic: str, partition: int | None, requirement: Require
 class RecordVerification:
     """One partition's acknowledged records, up to `end_offset`, until they are verified or refused.
 
+    An ISR with too few racks refuses nothing before `expire`: as in a broker, the records wait until it has enough again.
     `broker` acknowledged them, `leadership` is what was sampled of it before they were sent. Without `broker` it is the leader in the
     samples: a new one starts the verification again. With `broker` a new one refuses the records.
     """
@@ -219,6 +226,8 @@ class RecordVerification:
         "end_offset",
         "is_decided",
         "isr",
+        "lacking",
+        "late_from",
         "partition",
         "racks",
         "reads",
@@ -254,7 +263,11 @@ class RecordVerification:
         self.sample_from = acknowledged_at
         """The time from which a sample counts."""
         self.sampled = False
-        """Whether a sample that counts met the thresholds."""
+        """Whether the last sample that counts met the thresholds."""
+        self.lacking: Refusal | None = None
+        """Why it did not."""
+        self.late_from = acknowledged_at
+        """The time from which logs may be late: when metadata showed enough racks again, if some were missing."""
         self.isr: tuple[BrokerId, ...] = ()
         self.racks: RackBits | None = None
         self._sampled_epoch = -1
@@ -288,14 +301,17 @@ class RecordVerification:
             # Of an earlier leader, since the newer one did not respond this time.
             return False
         refusal = self._refusal_after(state, sample)
-        if state is None or refusal is not None:
+        if state is None or (refusal is not None and refusal.cause not in _LACKS):
             self._decide(None if state is None and self.requirement.fail_open else refusal)
             return True
-        self.sampled = True
+        if self.lacking is not None:
+            self.late_from = sample.requested_at
+        self.sampled, self.lacking = refusal is None, refusal
         self._show(state, sample)
         if not self._judge(sample.requested_at):
             # Sample again while logs do not show the record: the ISR may be smaller than this metadata has it.
-            self.sample_from = sample.requested_at + self._refresh_seconds
+            waited_seconds = sample.requested_at - self.acknowledged_at
+            self.sample_from = sample.requested_at + self._refresh_seconds * min(_SAMPLES_LONGEST, 1 + waited_seconds)
             self._plan_reads(sample.requested_at)
         return True
 
@@ -314,14 +330,18 @@ class RecordVerification:
         return True
 
     def expire(self) -> None:
-        """Refuse what is not verified yet, unless its topic is fail-open."""
+        """Refuse what is not verified yet, unless its topic is fail-open and no sample says that racks are missing."""
         if not self.is_decided:
-            refusal = self._not_shown()
-            self._decide(None if self.requirement.fail_open else refusal)
+            refusal = self.lacking or self._not_shown()
+            self._decide(None if self.requirement.fail_open and self.lacking is None else refusal)
+
+    def abandon(self) -> None:
+        """Nobody waits for the result any more."""
+        self._decide(None)
 
     def is_late(self, now: float) -> bool:
         """Whether logs have not shown the record for LATE_SECONDS, while metadata shows enough racks in sync."""
-        return self.sampled and self.record is not None and now - self.acknowledged_at > LATE_SECONDS
+        return self.sampled and self.record is not None and now - self.late_from > LATE_SECONDS
 
     # Judgement.
 
@@ -365,7 +385,7 @@ class RecordVerification:
         """Whether the record is verified now."""
         if not self.sampled or not self._is_held():
             return False
-        self.was_late = now - self.acknowledged_at > LATE_SECONDS
+        self.was_late = now - self.late_from > LATE_SECONDS
         self._decide(None)
         return True
 

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 LAST_SETTLE_SECONDS: Final = 2.0
 """Time limit of the last reading of metadata: a gateway ends on SIGTERM even if no broker responds."""
 
+LAST_RESPONSES_SECONDS: Final = 1.0
+"""Before the time limit of the end: what is held by then is refused, so that its clients receive that."""
+
 LOGGED_FLOWS_MAX: Final = 50
 """Lines of the log at the end that count bytes."""
 
@@ -120,6 +123,10 @@ class Gateway:
         """Accept nothing more, let every request end that was received, and close. How many connections were cut off."""
         self.draining = True
         self.listeners.close()
+        if self.guarding is not None:
+            self.guarding.guard.ends_at = asyncio.get_running_loop().time() + max(
+                seconds / 2, seconds - LAST_RESPONSES_SECONDS
+            )
         await self.clients.drain(seconds)
         left = len(self.clients.sessions)
         with suppress(TimeoutError):

@@ -115,8 +115,8 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_staleness_ms: Annotated[int, Meta(ge=50, le=INT32_MAX)] = field(
         default=1_000, name="acknowledgements.max.staleness.ms"
     )
-    verify_timeout_ms: Annotated[int, Meta(ge=100, le=INT32_MAX)] = field(
-        default=10_000, name="acknowledgements.verify.timeout.ms"
+    hold_memory_bytes: Annotated[int, Meta(ge=64 * 1024, le=INT32_MAX)] = field(
+        default=64 * 1024 * 1024, name="acknowledgements.hold.memory.bytes"
     )
     deny_weak_acks: bool = field(default=False, name="acknowledgements.deny.weak.acks")
     extended_error_codes: bool = field(default=False, name="acknowledgements.extended.error.codes")

@@ -152,5 +152,5 @@ def guard_settings(config: GatewayConfig) -> GuardSettings:
     return GuardSettings(
         mode=config.mode,
         max_staleness_seconds=config.max_staleness_ms / 1000,
-        verify_timeout_seconds=config.verify_timeout_ms / 1000,
+        hold_memory_bytes=config.hold_memory_bytes,
     )

@@ -161,7 +161,28 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
         for topic, count in guarding.isr.stopped.items():
             stopped.add_metric((topic,), count)
         yield stopped
+    now = asyncio.get_running_loop().time()
     yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
+    yield _gauge(
+        "rackspan_gateway_oldest_held_response_seconds",
+        "for how long the oldest of them has waited; 0 without one",
+        guard.oldest_seconds(now),
+    )
+    yield _gauge(
+        "rackspan_gateway_hold_memory_bytes",
+        "memory of acknowledgements that wait for a rack or for late logs",
+        guard.stalled_bytes,
+    )
+    yield _counter(
+        "rackspan_gateway_hold_overflows_total",
+        "acknowledgements that were refused at once, as acknowledgements.hold.memory.bytes leaves no memory to hold them",
+        guard.overflows,
+    )
+    yield _counter(
+        "rackspan_gateway_dropped_responses_total",
+        "held acknowledgements whose client closed its connection",
+        produce.dropped,
+    )
     yield _counter(
         "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", produce.verified
     )
@@ -171,7 +192,7 @@ def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
         buckets=list(produce.holds.buckets()),
         sum_value=produce.holds.sum_seconds,
     )
-    late = guard.disagreement(asyncio.get_running_loop().time())
+    late = guard.disagreement(now)
     yield _gauge(
         "rackspan_gateway_late_records_seconds",
         "age of the oldest record that metadata shows in enough racks and replicas' logs do not; 0 below a second",

@@ -32,8 +32,12 @@ from rackspan.errors import (
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import BrokerId
 
-VERIFY_SECONDS: Final = 10.0
-"""A record that is not verified in this time is refused."""
+VERIFY_SECONDS: Final = 30.0
+"""A record that is not verified in this time is refused. For as long a broker lets a record wait that it has appended: the default of
+request.timeout.ms in Java clients, librdkafka and kafka-python."""
+
+_SHARED_SECONDS: Final = 1.0
+"""Records that are acknowledged later than this after the beginning of a verification do not wait for its end."""
 
 KEPT_SECONDS: Final = 1.0
 """How long metadata counts for the check before a record is sent."""
@@ -81,6 +85,8 @@ class RecordVerifier:
         """The last sample of each topic for the check before a record is sent."""
         self._waiting: list[tuple[Partition, int | None, asyncio.Future[RetriableProduceError | None]]] = []
         self._running: asyncio.Task[None] | None = None
+        self._verifying: set[asyncio.Task[None]] = set()
+        """Verifications of records that wait for a rack, perhaps. The loop itself keeps weak references only."""
 
     def close(self) -> None:
         self._cluster.close()
@@ -118,20 +124,29 @@ class RecordVerifier:
     async def _verify_waiting(self) -> None:
         while self._waiting:
             waiting, self._waiting = self._waiting, []
-            ends: dict[Partition, int | None] = {}
-            for partition, end, _ in waiting:
-                known = ends.get(partition, 0)
-                ends[partition] = None if end is None or known is None else max(end, known)
-            errors: Mapping[Partition, RetriableProduceError]
-            try:
-                errors = await self.verify(ends)
-            except Exception as failure:
-                # Whatever it is: without a result the caller would never finish.
-                errors = _not_verified(ends, str(failure))
-            for partition, _, done in waiting:
-                if not done.done():
-                    done.set_result(errors.get(partition))
+            verifying = asyncio.get_running_loop().create_task(self._verify_shared(waiting))
+            self._verifying.add(verifying)
+            verifying.add_done_callback(self._verifying.discard)
+            # A partition whose rack is missing holds up no other.
+            await asyncio.wait([verifying], timeout=_SHARED_SECONDS)
         self._running = None
+
+    async def _verify_shared(
+        self, waiting: Iterable[tuple[Partition, int | None, asyncio.Future[RetriableProduceError | None]]]
+    ) -> None:
+        ends: dict[Partition, int | None] = {}
+        for partition, end, _ in waiting:
+            known = ends.get(partition, 0)
+            ends[partition] = None if end is None or known is None else max(end, known)
+        errors: Mapping[Partition, RetriableProduceError]
+        try:
+            errors = await self.verify(ends)
+        except Exception as failure:
+            # Whatever it is: without a result the caller would never finish.
+            errors = _not_verified(ends, str(failure))
+        for partition, _, done in waiting:
+            if not done.done():
+                done.set_result(errors.get(partition))
 
     async def verify(self, end_offsets: Mapping[Partition, int | None]) -> dict[Partition, RetriableProduceError]:
         """The error of each partition whose records before this offset, all acknowledged, too few racks are shown to hold.

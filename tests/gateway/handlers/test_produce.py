@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from socket import socket
+from socket import MSG_PEEK, socket
 from struct import pack
 from typing import Any
 from uuid import UUID, uuid4
@@ -46,9 +46,9 @@ from tests.conformance.wire import batch, connected, received, send
 from tests.gateway.frames import encoded
 from tests.gateway.running import RunningGateway, document, running
 from tests.kafka_fixtures import records_in
-from tests.waiting import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
-NOT_ENOUGH_REPLICAS, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 44, 29
+NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 20, 44, 29
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +75,13 @@ def new_topics(cluster: EmbeddedCluster, count: int) -> list[str]:
 
 
 def produce(
-    gateway: RunningGateway, topics: list[str], version: int = 9, acks: int = -1
+    gateway: RunningGateway, topics: list[str], version: int = 9, acks: int = -1, timeout_ms: int = 5000
 ) -> dict[str, tuple[int, str | None]]:
     """Error code and message for each topic, of one request with a record for each."""
     data = [
         {"name": topic, "partition_data": [{"index": 0, "records": batch(f"{topic}!".encode())}]} for topic in topics
     ]
-    body = {"transactional_id": None, "acks": acks, "timeout_ms": 5000, "topic_data": data}
+    body = {"transactional_id": None, "acks": acks, "timeout_ms": timeout_ms, "topic_data": data}
     address = "{}:{}".format(*gateway.address(1))
     response = send(address, "Produce", version, body)
     return {
@@ -113,12 +113,23 @@ def test_of_a_mixed_request_the_guarded_partition_is_refused_and_the_other_writt
     assert (len(records_in(lossy, strict)), len(records_in(lossy, plain))) == (0, 1)
 
 
-def error_code(link: socket, topic: str, sequence: int) -> int:
-    """Of one record of producer 77, on a connection that stays open."""
+def send_record(link: socket, topic: str, sequence: int, timeout_ms: int = 5000) -> None:
+    """One record of producer 77, on a connection that stays open."""
     data = PartitionProduceData(index=0, records=memoryview(batch(b"x", producer=(77, 0), sequence=sequence)))
-    body = ProduceRequestData(acks=-1, timeout=5000, topic_data=[TopicProduceData(name=topic, partition_data=[data])])
+    body = ProduceRequestData(
+        acks=-1, timeout=timeout_ms, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
     request = pack(">hhih", ApiKey.PRODUCE, 9, sequence, -1) + b"\0" + encoded(ApiKey.PRODUCE, 9, body, request=True)
     link.sendall(pack(">i", len(request)) + request)
+
+
+def error_code(link: socket, topic: str, sequence: int) -> int:
+    """The response to one."""
+    send_record(link, topic, sequence)
+    return received_code(link)
+
+
+def received_code(link: socket) -> int:
     response = read_response(ApiKey.PRODUCE, 9, received(link))
     code: int = response.responses[0].partition_responses[0].error_code
     return code
@@ -180,17 +191,94 @@ def test_a_refusal_with_acks_0_ends_the_connection_and_what_else_the_request_has
 def test_a_record_that_waits_meets_the_value_that_is_in_force_when_it_is_acknowledged(lossy: EmbeddedCluster) -> None:
     """More racks than there are, from when the broker acknowledges it."""
     (topic,) = new_topics(lossy, 1)
-    with guarded(lossy, topic, verify={"timeout": {"ms": 300}}) as gateway:
-        guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
-        assert guarding is not None
-        acknowledged = guarding.guard.acknowledged
+    with guarded(lossy, topic) as gateway:
+        with raised_when_acknowledged(gateway, topic):
+            refused = produce(gateway, [topic], timeout_ms=1000)[topic]
+        assert refused == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
 
-        def raised(hold: Hold, end_offsets: Mapping[Partition, int | None], now: float) -> bool:
+
+@contextmanager
+def raised_when_acknowledged(gateway: RunningGateway, topic: str) -> Iterator[Callable[[], None]]:
+    """More racks are required than there are, from when the broker acknowledges a record. What is given ends that."""
+    guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
+    assert guarding is not None
+    acknowledged = guarding.guard.acknowledged
+
+    def raised(hold: Hold, end_offsets: Mapping[Partition, int | None], now: float) -> bool:
+        if (topic, 0) in end_offsets:
             policies.replay(*record(Scope.TOPIC, topic, Entry(4)))
-            return acknowledged(hold, end_offsets, now)
+        return acknowledged(hold, end_offsets, now)
 
-        guarding.guard.acknowledged = raised  # type: ignore[method-assign]
-        assert produce(gateway, [topic])[topic] == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
+    def lowered() -> None:
+        guarding.guard.acknowledged = acknowledged  # type: ignore[method-assign]
+        policies.replay(*record(Scope.TOPIC, topic, Entry(2)))
+
+    guarding.guard.acknowledged = raised  # type: ignore[method-assign]
+    yield lowered
+
+
+def is_silent(link: socket) -> bool:
+    """Whether nothing has arrived."""
+    link.setblocking(False)
+    try:
+        link.recv(1, MSG_PEEK)
+    except BlockingIOError:
+        return True
+    finally:
+        link.settimeout(WITHIN_SECONDS)
+    return False
+
+
+def test_a_request_that_waits_for_a_rack_holds_up_its_own_connection_alone(lossy: EmbeddedCluster) -> None:
+    """Those behind it are judged when it has its response, as a broker handles one request of a connection at a time."""
+    topic, plain, other = new_topics(lossy, 3)
+    with (
+        guarded(lossy, topic, other) as gateway,
+        connected("{}:{}".format(*gateway.address(1))) as link,
+        raised_when_acknowledged(gateway, topic) as lowered,
+    ):
+        assert gateway.gateway.guarding is not None
+        guard = gateway.gateway.guarding.guard
+        send_record(link, topic, 0, timeout_ms=60_000)
+        eventually(lambda: guard.stalled_bytes > 0, "a rack is missing")
+        send_record(link, topic, 1)
+        assert {code for code, _ in produce(gateway, [plain, other]).values()} == {0}
+        assert produce(gateway, [topic])[topic][0] == NOT_ENOUGH_REPLICAS
+        assert gateway.gateway.clients.shared.frames.used == 0
+        assert is_silent(link)
+        lowered()
+        assert [received_code(link), received_code(link), error_code(link, topic, 2)] == [0, 0, 0]
+        assert (guard.held, guard.stalled_bytes) == (0, 0)
+    assert len(records_in(lossy, topic)) == 3
+
+
+def test_a_request_whose_client_closes_its_connection_is_held_no_more(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic) as gateway, raised_when_acknowledged(gateway, topic):
+        guarding = gateway.gateway.guarding
+        assert guarding is not None
+        with connected("{}:{}".format(*gateway.address(1))) as link:
+            send_record(link, topic, 0, timeout_ms=60_000)
+            eventually(lambda: guarding.guard.stalled_bytes > 0, "a rack is missing")
+        eventually(lambda: guarding.guard.held == 0, "its client is gone")
+        assert (guarding.guard.stalled_bytes, guarding.produce.dropped, guarding.produce.holds.count) == (0, 1, 0)
+
+
+def test_at_the_end_of_the_gateway_what_waits_for_a_rack_is_refused_and_its_client_receives_that(
+    lossy: EmbeddedCluster,
+) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with (
+        guarded(lossy, topic) as gateway,
+        connected("{}:{}".format(*gateway.address(1))) as link,
+        raised_when_acknowledged(gateway, topic),
+    ):
+        guarding = gateway.gateway.guarding
+        assert guarding is not None
+        send_record(link, topic, 0, timeout_ms=600_000)
+        eventually(lambda: guarding.guard.stalled_bytes > 0, "a rack is missing")
+        assert gateway.run(gateway.gateway.drain(3)) == 0, "no connection is cut off"
+        assert received_code(link) == NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -200,8 +288,7 @@ def test_a_record_that_waits_is_subject_to_a_value_that_its_topic_did_not_have_w
     """Whether another partition of its request was refused, so that the request was written anew, or not."""
     topic, refused = new_topics(lossy, 2)
     tables = {refused: {"min": {"insync": {"racks": 4}}}} if beside else {}
-    settings = {"verify": {"timeout": {"ms": 300}}}
-    with running(lossy.bootstrap_servers, topics=tables, acknowledgements=settings) as gateway:
+    with running(lossy.bootstrap_servers, topics=tables) as gateway:
         guarding, policies = gateway.gateway.guarding, gateway.gateway.policies
         assert guarding is not None
         receive, sent = ProduceRequest.receive, [topic, refused] if beside else [topic]
@@ -222,7 +309,7 @@ def test_a_record_that_waits_is_subject_to_a_value_that_its_topic_did_not_have_w
                     return as_sent(request, changes, response)
 
                 patch.setattr(guarding.produce, "_received_as_sent", received)
-            outcome = produce(gateway, sent)[topic]
+            outcome = produce(gateway, sent, timeout_ms=1000)[topic]
         assert outcome == (20, f"{topic}-0: in-sync racks r1,r2,r3 = 3 < min.insync.racks 4")
         assert (guarding.produce.holds.count, guarding.produce.verified) == (1, 0)
         policies.replay(*record(Scope.TOPIC, topic, Entry(2)))
@@ -297,7 +384,7 @@ def test_a_broker_cannot_acknowledge_what_was_not_sent_to_it() -> None:
     exchange = Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE)
     sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, ProduceRequestData(acks=-1, topic_data=[])))
     session: Any = None
-    produce = ProduceRequest(session, exchange, memoryview(sent), {})
+    produce = ProduceRequest(session, exchange, memoryview(sent), {}, 0.0)
     produce.responses = {("orders", 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
 
     def response(*topics: str) -> bytes:
@@ -324,7 +411,7 @@ def test_a_topic_whose_id_no_broker_reports_has_no_name_and_no_requirement() -> 
     sent = b"".join(write_request(ApiKey.PRODUCE, 13, 7, None, ProduceRequestData(acks=-1, topic_data=topics)))
     session: Any = None
     exchange = Exchange(ApiKey.PRODUCE, 13, 7, Treatment.WHOLE)
-    produce = ProduceRequest(session, exchange, memoryview(sent), {known: "orders"})
+    produce = ProduceRequest(session, exchange, memoryview(sent), {known: "orders"}, 0.0)
     assert produce.unknown_ids() == {unknown}
     assert [name for name, _ in produce.named_topics()] == ["orders"]
     assert [produce.partitions(topic) for topic in produce.body.topic_data] == [[(str(unknown), 0)], [("orders", 0)]]
@@ -338,7 +425,7 @@ def test_a_refusal_has_the_topic_id_of_its_request_though_the_topic_was_created_
     sent = b"".join(write_request(ApiKey.PRODUCE, 13, 7, None, body))
     names = {UUID(int=number): "orders" for number in (1, 2)}
     session: Any = None
-    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 13, 7, Treatment.WHOLE), memoryview(sent), names)
+    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 13, 7, Treatment.WHOLE), memoryview(sent), names, 0.0)
     produce.responses = {("orders", 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
     (topic,) = read_response(ApiKey.PRODUCE, 13, b"".join(map(bytes, produce.response()))).responses
     assert topic.topic_id == UUID(int=requested)
@@ -349,7 +436,7 @@ def test_a_topic_with_an_empty_name_is_refused_as_any_other() -> None:
     topics = [TopicProduceData(name="", partition_data=[PartitionProduceData(index=0, records=memoryview(b""))])]
     sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, ProduceRequestData(acks=-1, topic_data=topics)))
     session: Any = None
-    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {})
+    produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {}, 0.0)
     ((name, topic),) = produce.named_topics()
     assert produce.partitions(topic) == [(name, 0)]
     produce.responses = {(name, 0): PartitionProduceResponse(index=0, error_code=NOT_ENOUGH_REPLICAS)}
@@ -374,7 +461,9 @@ def test_a_batch_behind_a_refused_one_is_refused_until_that_one_is_sent_again() 
             data = [PartitionProduceData(index=0, records=memoryview(batch(b"x", producer=(77, 0), sequence=sequence)))]
             body = ProduceRequestData(acks=-1, topic_data=[TopicProduceData(name="orders", partition_data=data)])
             sent = b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, body))
-            produce = ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {})
+            produce = ProduceRequest(
+                session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), memoryview(sent), {}, 0.0
+            )
             produce.requirements = {orders: Requirement(Thresholds(1, 2))}
             return [one.cause for one in handler._in_order(produce, {one.partition: one for one in refusals}).values()]
 

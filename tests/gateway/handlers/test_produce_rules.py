@@ -1,6 +1,8 @@
 """What the gateway does with a Produce request and the broker's response to it, by clients and samples of few lines without a network."""
 
 import asyncio
+import gc
+import tracemalloc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from struct import pack
 from types import SimpleNamespace
@@ -15,7 +17,13 @@ from rackspan.acks.produce_errors import Cause
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import parse_config
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.acknowledgement.guard import (
+    HOLD_BYTES,
+    HOLD_PARTITION_BYTES,
+    AcknowledgementGuard,
+    AcknowledgementMode,
+    GuardSettings,
+)
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.policies import FilePolicies
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
@@ -53,7 +61,7 @@ BY_GATEWAYS: Outcome = 29, "__rackspan_configs is written by gateways only; alte
 class Client:
     """A client's session with broker 1, and what it may write to: what reached the broker, and what came back."""
 
-    broker, peer = 1, "127.0.0.1:9"
+    broker, peer, stalled = 1, "127.0.0.1:9", 0
 
     def __init__(self, *may_write: str) -> None:
         self._may_write = may_write
@@ -124,7 +132,7 @@ class Unsampled:
         """Nothing is open."""
 
 
-def request(topics: Mapping[str, Sequence[int]], acks: int, version: int) -> bytes:
+def request(topics: Mapping[str, Sequence[int]], acks: int, version: int, timeout_ms: int = 30_000) -> bytes:
     data = [
         TopicProduceData(
             name=topic,
@@ -132,7 +140,8 @@ def request(topics: Mapping[str, Sequence[int]], acks: int, version: int) -> byt
         )
         for topic, indices in topics.items()
     ]
-    return b"".join(write_request(ApiKey.PRODUCE, version, 7, "shop", ProduceRequestData(acks=acks, topic_data=data)))
+    body = ProduceRequestData(acks=acks, timeout=timeout_ms, topic_data=data)
+    return b"".join(write_request(ApiKey.PRODUCE, version, 7, "shop", body))
 
 
 def response(errors: Mapping[str, Mapping[int, int]], leaders: Sequence[int] = ()) -> bytes:
@@ -189,6 +198,8 @@ class Made:
         self.handler = kind(self.guard, self.backend, renamed(), cast("Any", self.source))
         loop = asyncio.get_running_loop()
         self.handler._loop = cast("Any", SimpleNamespace(time=lambda: self.now, create_task=loop.create_task))
+        # `expire` alone looks at timeouts.
+        self.handler.sampler._expiry = cast("Any", loop.create_future())
         self.guard.observe(sample(isrs, self.now))
 
     async def sent(
@@ -199,6 +210,11 @@ class Made:
         for _ in range(10):
             await asyncio.sleep(0)
         return exchange
+
+    def expire(self, now: float) -> None:
+        """Timeouts are looked at."""
+        self.now = now
+        self.handler._complete(self.guard.expire(now))
 
     def observe(self, isrs: Mapping[Partition, Sequence[int]], epoch: int = 5) -> None:
         """A sample, and then the logs of the replicas that have to show records: they do."""
@@ -406,6 +422,9 @@ def test_a_record_whose_racks_were_lost_meanwhile_is_refused_and_those_beside_it
         assert received(exchange, response({"orders": {0: 0, 1: 0}, "plain": {0: 0}})) is None
         made.now = 101.25
         made.observe({("orders", 0): [1, 2], ("orders", 1): [1]})
+        assert (client.responses, client.stalled) == ([], 1)
+        made.expire(130.25)
+        assert client.stalled == 0
         assert [outcomes(one) for one in client.responses] == [
             {
                 ("orders", 0): NONE,
@@ -414,9 +433,85 @@ def test_a_record_whose_racks_were_lost_meanwhile_is_refused_and_those_beside_it
             }
         ]
         handler = made.handler
-        assert (handler.holds.count, handler.holds.sum_seconds, handler.verified) == (1, 0.25, 0)
+        assert (handler.holds.count, handler.holds.sum_seconds, handler.verified) == (1, 29.25, 0)
         assert handler.refusals.counts == {("orders", 1, Cause.RACKS, True, "r1"): 1}
         assert handler.refusals.rack_check_failures == {1: 1}
+
+    run(scenario)
+
+
+def test_a_record_whose_rack_is_back_within_the_timeout_of_its_request_is_acknowledged() -> None:
+    async def scenario() -> None:
+        made, client = Made(VERIFIED, {("orders", 0): [1, 2]}), Client()
+        made.guard.settings = GuardSettings(VERIFIED)
+        assert received(await made.sent(client, {"orders": [0]}), response({"orders": {0: 0}})) is None
+        made.observe({("orders", 0): [1]})
+        made.expire(129.9)
+        assert client.responses == []
+        made.observe({("orders", 0): [1, 2]})
+        assert [outcomes(one) for one in client.responses] == [{("orders", 0): NONE}]
+        assert (client.stalled, made.handler.refusals.counts, made.handler.holds.sum_seconds) == (
+            0,
+            {},
+            pytest.approx(29.9),
+        )
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("partitions", [1, 20])
+def test_a_request_that_waits_for_a_rack_takes_no_more_memory_than_is_counted(partitions: int) -> None:
+    async def scenario() -> None:
+        isrs = {("orders", number): [1, 2] for number in range(partitions)}
+        made, client, requests = Made(VERIFIED, isrs), Client(), 200
+        client.forward = lambda *_, **__: None  # type: ignore[method-assign]
+        sent = [await made.sent(client, {"orders": [*range(partitions)]}) for _ in range(10)]
+        acknowledged = response({"orders": dict.fromkeys(range(partitions), 0)})
+        gc.collect()
+        tracemalloc.start()
+        try:
+            for _ in range(requests):
+                sent.append(await made.sent(client, {"orders": [*range(partitions)]}))
+                received(sent[-1], acknowledged)
+            made.observe({partition: [1] for partition in isrs})
+            gc.collect()
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (made.guard.held, client.stalled) == (requests, requests)
+        assert made.guard.stalled_bytes == requests * (HOLD_BYTES + partitions * HOLD_PARTITION_BYTES)
+        assert 0.3 < used / made.guard.stalled_bytes < 1
+
+    run(scenario)
+
+
+def test_a_timeout_is_counted_from_the_arrival_of_the_request() -> None:
+    async def scenario() -> None:
+        made, client = Made(VERIFIED, {("orders", 0): [1, 2]}), Client()
+        exchange = await made.sent(client, {"orders": [0]})
+        # For so long the broker itself has waited for its followers.
+        made.now = 129.0
+        assert received(exchange, response({"orders": {0: 0}})) is None
+        made.observe({("orders", 0): [1]})
+        made.expire(130.0)
+        assert client.responses == []
+        made.expire(130.1)
+        assert [outcomes(one)["orders", 0][0] for one in client.responses] == [20]
+
+    run(scenario)
+
+
+def test_a_request_whose_connection_is_closed_is_held_no_more() -> None:
+    async def scenario() -> None:
+        made, client = Made(VERIFIED, {("orders", 0): [1, 2]}), Client()
+        exchange = await made.sent(client, {"orders": [0]})
+        assert received(exchange, response({"orders": {0: 0}})) is None
+        made.observe({("orders", 0): [1]})
+        assert exchange.on_dropped is not None
+        exchange.on_dropped()
+        assert (made.guard.held, made.guard.stalled_bytes, made.handler._held, made.handler.dropped) == (0, 0, {}, 1)
+        made.observe({("orders", 0): [1, 2]})
+        assert client.responses == []
 
     run(scenario)
 

@@ -69,6 +69,31 @@ def test_a_hundred_requests_without_a_response_keep_the_next_in_the_socket() -> 
     assert (pair.near.reading, pair.shared.buffers.in_use) == (True, 0)
 
 
+def test_while_a_response_waits_for_a_rack_no_further_request_is_read_and_what_has_begun_goes_on() -> None:
+    pair = ends()
+    pair.receive(list_groups(5)[:13])
+    pair.stalled = 1
+    pair.receive(list_groups(5)[13:])
+    pair.receive(list_groups(6))
+    assert [one.correlation_id for one in pair.awaited] == [5]
+    assert (pair.near.reading, pair.near.receives, pair.shared.buffers.in_use) == (False, [list_groups(6)], 0)
+    pair.stalled = 0
+    pair.flow.resume()
+    pair.flow.readable()
+    assert [one.correlation_id for one in pair.awaited] == [5, 6]
+    assert pair.near.reading
+
+
+def test_a_request_whose_memory_is_taken_is_received_whole_while_a_response_waits_for_a_rack() -> None:
+    """Else others would wait for its memory as long as it does."""
+    pair, sent = Taking(), produce(5)
+    pair.receive(sent[:20])
+    assert pair.shared.frames.used == 20
+    pair.stalled = 1
+    pair.receive(sent[20:])
+    assert (b"".join(pair.far.sent), pair.shared.frames.used) == (sent, 0)
+
+
 def test_a_client_that_leaves_256_pieces_of_responses_has_no_further_request_read() -> None:
     pair = ends()
     pair.near.slow = True

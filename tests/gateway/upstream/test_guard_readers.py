@@ -52,7 +52,7 @@ async def completed_by(*responses: FetchResponsePartitionData | None, seconds: f
 
     reader = LogEndReader(guard, cluster, completed)
     guard.observe(sample(loop.time()))
-    hold = guard.forwarded(1, {ORDERS: Requirement(Thresholds(1, 2))})
+    hold = guard.forwarded(1, {ORDERS: Requirement(Thresholds(1, 2))}, until=30.0)
     assert hold is not None
     guard.acknowledged(hold, {ORDERS: END}, loop.time())
     completed(guard.observe(sample(loop.time())))

@@ -64,7 +64,7 @@ def produce_error(error: ErrorCode, support: TransactionSupport) -> ErrorCode:
     Without verification a late batch begins a transaction that is never ended, and read_committed consumers wait behind it for
     ever. With an older request version the producer has added the partition itself; with a newer one the leader's request does.
 
-    A passing error becomes NOT_ENOUGH_REPLICAS, which every client retries without new metadata. Source: ReplicaManager.
+    A passing error becomes NOT_ENOUGH_REPLICAS, which clients retry without new metadata. Source: ReplicaManager.
     """
     if error in _RETRIABLE or (error is ErrorCode.CONCURRENT_TRANSACTIONS and support is not TransactionSupport.ADDS):
         return ErrorCode.NOT_ENOUGH_REPLICAS

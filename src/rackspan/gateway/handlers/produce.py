@@ -33,8 +33,8 @@ from rackspan.wire.codec import read_body, read_header
 from rackspan.wire.framing import Piece
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceRequestData
 
-BOUNDS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""From an acknowledgement that is verified at once to one that waits for the default of acknowledgements.verify.timeout.ms."""
+BOUNDS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""From an acknowledgement that is verified at once to one that waits for a client's timeout, which is 10 or 30 s in most."""
 
 
 def forward_produce(session: ClientSession, exchange: Exchange, request: memoryview) -> None:
@@ -50,6 +50,7 @@ class ProduceHandler:
 
     def __init__(self, guard: AcknowledgementGuard, backend: Backend, addresses: Addresses, source: IsrSource) -> None:
         self.guard = guard
+        guard.on_stalled = self._stall
         self.sampler = IsrSampler(guard, source, self._complete)
         self.log_reader = LogEndReader(guard, backend.cluster, self._complete)
         self.refusals = Refusals()
@@ -57,6 +58,8 @@ class ProduceHandler:
         """How long acknowledgements were held, those that were refused in the end too."""
         self.verified = 0
         """Acknowledgements of which no part was refused in the end."""
+        self.dropped = 0
+        """Held acknowledgements whose connection was closed."""
         self._backend = backend
         self._policies = backend.policies
         self._addresses = addresses
@@ -73,7 +76,7 @@ class ProduceHandler:
 
     def take(self, session: ClientSession, exchange: Exchange, request: memoryview) -> None:
         """Read a request, and the names of its topics. Errors: MalformedRequest."""
-        produce = ProduceRequest(session, exchange, request, self._policies.names)
+        produce = ProduceRequest(session, exchange, request, self._policies.names, self._loop.time())
         unknown = produce.unknown_ids()
         if unknown:
             # Looked up at the broker itself. An id that it does not report either is refused: its topic could be a guarded one.
@@ -149,7 +152,7 @@ class ProduceHandler:
         session.count_produced(produce.header.client_id, produce.left())
         guarded = produce.requirements.items()
         held = {partition: requirement for partition, requirement in guarded if partition not in produce.responses}
-        parts = produce.forwarded(self.guard.forwarded(session.broker, held))
+        parts = produce.forwarded(self.guard.forwarded(session.broker, held, produce.until))
         if produce.hold is not None or parts is not None:
             exchange.on_response = partial(self._received, produce)
         elif produce.acks == ACKS_ALL and self.guard.checks_after:
@@ -171,10 +174,11 @@ class ProduceHandler:
         produce.receive(response)
         set_endpoints(produce.produced, self._addresses)
         if produce.acks == ACKS_ALL and self.guard.checks_after:
-            hold = produce.hold or Hold(produce.session.broker, {}, {})
+            hold = produce.hold or Hold(produce.session.broker, {}, {}, produce.until)
             acknowledged = produce.acknowledged(partial(self._is_held, hold))
             if not self.guard.acknowledged(hold, acknowledged, self._loop.time()):
                 self._held[hold] = produce
+                produce.exchange.on_dropped = partial(self._drop, hold)
                 self.sampler.wake(hold.broker)
                 self.log_reader.wake()
                 return None
@@ -184,16 +188,29 @@ class ProduceHandler:
         """Whether the partition is guarded, or is by now: a record that waits at the broker meets the value in force at the end."""
         return partition in hold.requirements or self._policies.requirement(partition[0], hold.broker) is not None
 
+    def _stall(self, hold: Hold) -> None:
+        """A request waits for a rack. Those behind it on its connection are judged when it has its response, as by a broker."""
+        self._held[hold].session.stalled += 1
+
+    def _drop(self, hold: Hold) -> None:
+        """The connection of a request that may be held is closed."""
+        if self._held.pop(hold, None) is not None:
+            self.dropped += 1
+            self.guard.drop(hold)
+
     def _complete(self, holds: Iterable[Hold]) -> None:
         """Respond to requests whose holds are over. Called after every sample and every log end: reads may be due elsewhere."""
         self.log_reader.wake()
         for hold in holds:
-            produce = self._held.pop(hold)
-            self.holds.add(self._loop.time() - hold.acknowledged_at)
+            produce, now = self._held.pop(hold), self._loop.time()
+            self.holds.add(now - hold.acknowledged_at)
             self.verified += not hold.refusals
             if hold.refusals:
                 self.refusals.count(produce.session, hold.refusals.values())
                 produce.refuse(self._responses(hold.refusals))
+            produce.session.stalled -= hold.is_stalled
+            if produce.session in self._refused:
+                self._refused[produce.session].restart(now)
             produce.session.complete(produce.exchange, produce.response())
 
     # Which partitions are guarded, denied or out of order.

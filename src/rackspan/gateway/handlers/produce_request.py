@@ -46,16 +46,19 @@ class ProduceRequest:
         "requirements",
         "responses",
         "session",
+        "until",
     )
 
     def __init__(
-        self, session: ClientSession, exchange: Exchange, request: memoryview, names: Mapping[UUID, str]
+        self, session: ClientSession, exchange: Exchange, request: memoryview, names: Mapping[UUID, str], now: float
     ) -> None:
         """Errors: MalformedRequest."""
         self.session = session
         self.exchange = exchange
         self.header = read_header(request)
         self.body: ProduceRequestData = read_body(request, self.header)
+        self.until = now + self.body.timeout / 1000
+        """The end of the request's own timeout, counted from its arrival."""
         self._ids = [topic.topic_id for topic in self.body.topic_data]
         self.names = names
         self.requirements: dict[Partition, Requirement] = {}

@@ -35,6 +35,7 @@ class Exchange:
         "correlation_id",
         "done",
         "future",
+        "on_dropped",
         "on_partition",
         "on_response",
         "parts",
@@ -56,6 +57,8 @@ class Exchange:
         """Called with a whole response; returns what the client gets, or None if it is decided later."""
         self.on_partition: OnPartition | None = None
         """Called for each partition of a Fetch response."""
+        self.on_dropped: Callable[[], None] | None = None
+        """Called if the connection is closed before the response has left."""
 
 
 Take = Callable[[Any, Exchange, memoryview], None]
@@ -101,6 +104,8 @@ class Pair:
         """Those that the broker has yet to respond to, in the order in which it will."""
         self.closed = False
         self.draining = False
+        self.stalled = 0
+        """Responses that wait for a rack. Further requests stay in the socket meanwhile, as at a broker, which handles one of a connection at a time."""
         self.is_proven = False
         """Whether the broker has responded to a request for which it requires a login, if its listener requires one."""
 
@@ -215,7 +220,7 @@ class ByteFlow:
                     break
             if self._pair.closed:
                 return
-            if self._rest is None and not self._sink.outgoing and self._may_pass():
+            if self._rest is None and not self._sink.outgoing and self._may_release():
                 self._sent()
                 if self._buffer is not None:
                     self._pair.shared.buffers.put(self._buffer)
@@ -246,6 +251,10 @@ class ByteFlow:
 
     def _may_pass(self) -> bool:
         raise NotImplementedError
+
+    def _may_release(self) -> bool:
+        """Whether nothing points into the buffer that everything was sent from."""
+        return self._may_pass()
 
     def _pass_on(self, data: memoryview) -> int:
         raise NotImplementedError

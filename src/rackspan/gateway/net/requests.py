@@ -65,7 +65,13 @@ class RequestFlow(ByteFlow):
 
     def _may_pass(self) -> bool:
         pair = self._pair
-        return not self.blocked and len(pair.exchanges) < MAX_IN_FLIGHT and len(pair.client.outgoing) < MAX_UNSENT
+        if self.blocked or (pair.stalled and self._left == 0 and self.frame is None):
+            # What is begun goes on: its memory, and its broker, would wait for as long.
+            return False
+        return len(pair.exchanges) < MAX_IN_FLIGHT and len(pair.client.outgoing) < MAX_UNSENT
+
+    def _may_release(self) -> bool:
+        return not self.blocked
 
     def _receive(self) -> None:
         frame = self.frame

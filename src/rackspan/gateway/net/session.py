@@ -300,6 +300,9 @@ class ClientSession(Pair):
                 exchange.future.exception()
         self._requests.release()
         self._responses.release()
+        for exchange in self.exchanges:
+            if exchange.on_dropped is not None:
+                exchange.on_dropped()
         self.exchanges.clear()
         self.awaited.clear()
         self._sessions.discard(self)

@@ -117,6 +117,7 @@ def test_no_acknowledged_record_is_held_in_too_few_racks_however_late_metadata_i
     assert [violation for world in worlds for violation in world.run()] == []
     assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
     assert sum(world.refused for world in worlds) > 10 * SEEDS
+    assert sum(world.waited for world in worlds) > 10 * SEEDS
 
 
 @pytest.mark.slow
@@ -140,6 +141,23 @@ def test_a_log_end_of_an_earlier_epoch_is_found(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(verification, "AcknowledgedRecord", AnEarlierEpoch)
     # Two of the first forty seeds find it, this one first.
     assert first_violation(VerificationRules(), range(9, 9 + SEEDS), metadata_lag=LATE_SECONDS) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "name", "mistake", "found"),
+    [
+        (verification, "_LACKS", frozenset(), "refused before its timeout"),
+        (AcknowledgementGuard, "expire", lambda _guard, _now: [], "held after its timeout"),
+        (RecordVerification, "expire", RecordVerification.abandon, "acknowledged and held in"),
+    ],
+    ids=["at once", "never", "acknowledged"],
+)
+def test_a_mistake_about_the_end_of_what_waits_for_a_rack_is_found(
+    place: Any, name: str, mistake: Any, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, name, mistake)
+    assert found in str(first_violation(VerificationRules(), range(SEEDS)))
 
 
 def as_a_producer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,10 +227,12 @@ def log_ends(replica: int, requested_at: float, end: LogEnd | None, *, epoch: in
 END = 40
 
 
-def held(guard: AcknowledgementGuard, requirement: Requirement = TWO_RACKS, end: int | None = END) -> Hold:
+def held(
+    guard: AcknowledgementGuard, requirement: Requirement = TWO_RACKS, end: int | None = END, until: float = 30.0
+) -> Hold:
     """One request, forwarded after 0.09 and acknowledged at 0.2."""
     guard.observe(sample(0.09, (1, 2, 3)))
-    hold = guard.forwarded(1, {ORDERS: requirement})
+    hold = guard.forwarded(1, {ORDERS: requirement}, until)
     assert hold is not None
     assert not guard.acknowledged(hold, {ORDERS: end}, 0.2)
     return hold
@@ -279,7 +299,7 @@ def test_a_record_that_waits_is_judged_by_the_value_that_is_in_force(
     guard = AcknowledgementGuard(GuardSettings(), required=lambda _topic, _broker: required[0])
     now = None if racks == 1 else Requirement(Thresholds(1, racks))
     guard.observe(sample(0.09, (1, 2, 3)))
-    hold = guard.forwarded(1, {ORDERS: TWO_RACKS})
+    hold = guard.forwarded(1, {ORDERS: TWO_RACKS}, 30.0)
     assert hold is not None
     required[0] = now if changed_at == "forwarded" else TWO_RACKS
     assert not guard.acknowledged(hold, {ORDERS: END}, 0.2)
@@ -355,8 +375,8 @@ def test_a_repeated_batch_of_an_earlier_epoch_is_shown_by_that_epoch() -> None:
 
 
 def test_a_record_that_logs_do_not_show_in_time_is_refused_and_named() -> None:
-    guard = AcknowledgementGuard(GuardSettings(verify_timeout_seconds=2.0))
-    hold = held(guard)
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard, until=2.2)
     guard.observe(sample(0.3, (1, 2, 3)))
     assert guard.disagreement(1.1) is None
     late = guard.disagreement(1.3)
@@ -374,18 +394,110 @@ def test_metadata_is_sampled_again_while_logs_do_not_show_the_record() -> None:
     hold = held(guard)
     assert guard.observe(sample(0.3, (1, 2, 3))) == []
     assert guard.topics_to_sample(1, 0.4) == {"orders"}
-    assert guard.observe(sample(0.4, (1,))) == [hold]
+    assert guard.observe(sample(0.4, (1,))) == []
+    assert guard.expire(30.1) == [hold]
     assert hold.refusals[ORDERS].cause is Cause.RACKS
 
 
 def test_what_cannot_be_verified_in_time_is_refused_unless_it_fails_open() -> None:
     for fail_open in (False, True):
-        guard = AcknowledgementGuard(GuardSettings(verify_timeout_seconds=1.0))
-        hold = held(guard, Requirement(Thresholds(1, 2), fail_open))
+        guard = AcknowledgementGuard(GuardSettings())
+        hold = held(guard, Requirement(Thresholds(1, 2), fail_open), until=1.2)
         assert guard.expire(1.1) == []
         assert guard.expire(1.3) == [hold]
         assert bool(hold.refusals) is not fail_open
         assert guard.held == 0
+
+
+def test_what_fails_open_is_accepted_before_its_client_gives_up_unless_racks_are_known_to_be_few() -> None:
+    for isr, accepted in (((1, 2, 3), True), ((1,), False)):
+        guard = AcknowledgementGuard(GuardSettings())
+        hold = held(guard, Requirement(Thresholds(1, 2), fail_open=True))
+        guard.observe(sample(0.3, isr))
+        assert guard.expire(5.1) == []
+        assert guard.expire(5.3) == ([hold] if accepted else [])
+        assert not hold.refusals
+
+
+def test_a_record_whose_rack_has_left_the_isr_is_held_until_it_is_back_and_holds_the_record() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard)
+    assert guard.observe(sample(0.3, (1,))) == []
+    assert guard.expire(29.9) == []
+    assert guard.observe(sample(29.91, (1, 2))) == []
+    assert guard.observe_log_ends(log_ends(2, 29.92, LogEnd(5, END - 1))) == []
+    assert guard.observe_log_ends(log_ends(2, 29.93, LogEnd(5, END))) == [hold]
+    assert (hold.refusals, guard.held, guard.stalled_bytes, guard.late_records) == ({}, 0, 0, 0)
+
+
+def test_it_is_refused_at_the_end_of_its_own_timeout_and_by_the_last_isr() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard, until=3.0)
+    guard.observe(sample(0.3, (1,)))
+    assert guard.expire(3.0) == []
+    assert guard.expire(3.01) == [hold]
+    refusal = hold.refusals[ORDERS]
+    assert (refusal.cause, refusal.verdict) == (Cause.RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
+    assert refusal.message == "orders-0: in-sync racks a = 1 < min.insync.racks 2"
+
+
+@pytest.mark.parametrize("changed", [{"epoch": 6}, {"leader": 2}, {"topic_id": OTHER_ID}], ids=str)
+def test_a_new_leader_refuses_at_once_what_waits_for_a_rack(changed: dict[str, Any]) -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard)
+    assert guard.observe(sample(0.3, (1,))) == []
+    assert guard.observe(sample(0.6, (1, 2, 3), **changed)) == [hold]
+    assert hold.refusals[ORDERS].cause is Cause.LEADER
+
+
+def test_a_topic_that_is_deleted_refuses_at_once_what_waits_for_a_rack() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard)
+    guard.observe(sample(0.3, (1,)))
+    assert guard.observe(Sample(1, 0.6, BITS, frozenset({"orders"}), {})) == [hold]
+    assert hold.refusals[ORDERS].cause is Cause.UNKNOWN
+
+
+def test_while_a_rack_is_missing_the_isr_is_sampled_a_few_times_a_second() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    held(guard)
+    at, samples = 0.3, 0
+    while at < 20.2:
+        guard.observe(sample(at, (1,)))
+        samples += 1
+        due = guard.next_sample_at(1)
+        assert due is not None
+        assert due - at <= 0.25 + 1e-9
+        at = due
+    assert samples < 100
+
+
+def test_without_memory_for_what_waits_for_a_rack_it_is_refused_at_once_and_what_is_verified_takes_none() -> None:
+    guard = AcknowledgementGuard(GuardSettings(hold_memory_bytes=2 * (guard_module.HOLD_BYTES + 1_600)))
+    stalled: list[Hold] = []
+    guard.on_stalled = stalled.append
+    holds = [held(guard) for _ in range(3)]
+    assert guard.stalled_bytes == 0
+    assert guard.observe(sample(0.3, (1,))) == holds[2:]
+    assert holds[2].refusals[ORDERS].verdict is ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND
+    assert (stalled, guard.held, guard.overflows) == (holds[:2], 2, 1)
+    guard.drop(holds[0])
+    assert (guard.held, guard.replicas_to_read()) == (1, ())
+    further = held(guard)
+    guard.observe(sample(0.6, (1,)))
+    assert stalled == [*holds[:2], further]
+    assert guard.expire(30.1) == [holds[1], further]
+    assert guard.stalled_bytes == 0
+
+
+def test_at_the_end_of_the_process_nothing_is_held_for_longer() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held(guard)
+    guard.observe(sample(0.3, (1,)))
+    assert guard.oldest_seconds(1.0) == pytest.approx(0.8)
+    guard.ends_at = 2.0
+    assert (guard.expire(2.0), guard.expire(2.1)) == ([], [hold])
+    assert guard.oldest_seconds(3.0) == 0.0
 
 
 @pytest.mark.slow

@@ -71,3 +71,10 @@ def test_a_batch_is_read_from_its_header() -> None:
     assert producer_batch(batch(b"a", b"b", producer=(7, 3), sequence=11)) == ProducerBatch(7, 3, 11, 1)
     for none in (None, b"", batch(b"a"), batch(b"a", producer=(7, 3), sequence=11)[:60]):
         assert producer_batch(none) is None
+
+
+def test_the_time_for_a_batch_to_come_again_begins_when_its_producer_receives_the_refusal() -> None:
+    refused = after_refusing(5)
+    refused.restart(ORDER_SECONDS + 1)
+    assert not refused.admits(ONE, of(6), ORDER_SECONDS + 2)
+    assert refused.admits(ONE, of(6), 2 * ORDER_SECONDS + 2)

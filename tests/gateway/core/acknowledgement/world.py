@@ -1,7 +1,7 @@
 """One guarded partition of a Kafka cluster behind the guard, on a virtual clock: followers freeze, lag and crash, samples are late.
 
 The leader acknowledges by the ISR of its last AlterPartition response. Its metadata, which samples show, is behind that by up to
-`metadata_lag`. Judges look at the logs and at the time of samples, never at the guard's own state.
+`metadata_lag`. Judges look at the logs, at the time of samples and at requests' own timeouts, never at the guard's own state.
 """
 
 import heapq
@@ -13,6 +13,7 @@ from uuid import UUID
 
 from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Partition, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
+from rackspan.acks.produce_errors import Cause
 from rackspan.acks.verification import Requirement, VerificationRules
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.model import Broker, BrokerId, RackId
@@ -25,6 +26,12 @@ LAG_MAX = 2.0
 
 READ_TIMEOUT = 2.0
 
+EXPIRY_SECONDS = 0.05
+"""Between two looks at the timeouts of what is held."""
+
+SHOWN_SECONDS = 1.0
+"""A record that its racks hold for so long, and for as long as a read takes that was begun before, is not refused."""
+
 
 @dataclass(eq=False)
 class Produce:
@@ -35,6 +42,11 @@ class Produce:
     topic: int = 0
     hold: Hold | None = None
     repeats: "Produce | None" = None
+    until: float = 0.0
+    """The end of its own timeout."""
+    responded_at: float = 0.0
+    held_since: float | None = None
+    """Since when members of the ISR in enough racks hold its record; None while they do not."""
     had_it: set[int] = field(default_factory=set)
     """Followers that held the record after it was acknowledged, and lost it with their disks."""
 
@@ -64,6 +76,8 @@ class World:
     violations: list[Violation] = field(default_factory=list)
     acknowledged: int = 0
     refused: int = 0
+    waited: int = 0
+    """Acknowledged after more than a second at the gateway: racks were missing."""
 
     def __post_init__(self) -> None:
         self.rng = Random(self.seed)
@@ -85,6 +99,7 @@ class World:
         self.sampling = False
         self.reading: set[int] = set()
         self.sampler_is_cut = False
+        self.uncut_since = 0.0
         self.last_sample = float("-inf")
         self.unadmitted: list[Produce] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -103,7 +118,7 @@ class World:
             self.later(self.rng.uniform(1, 8), self.cut_sampler)
         if self.forges:
             self.later(self.rng.uniform(0.5, 5), self.forge)
-        self.later(0.05, self.expire)
+        self.later(EXPIRY_SECONDS, self.expire)
         while self._events and self._events[0][0] < self.seconds:
             self.now, _, event = heapq.heappop(self._events)
             event()
@@ -113,7 +128,7 @@ class World:
 
     def clients(self) -> None:
         repeated = self.rng.choice(self.done[-20:]) if self.done and self.rng.random() < 0.02 else None
-        self.arrive(Produce(repeats=repeated))
+        self.arrive(Produce(repeats=repeated, until=self.now + self.rng.choice((0.5, 3.0, 10.0))))
         busy = not self.pauses or self.rng.random() < 0.98
         self.later(self.rng.expovariate(60) if busy else self.rng.uniform(0.5, 4), self.clients)
 
@@ -138,14 +153,18 @@ class World:
             return
         if self.now - self.last_sample > self.settings.max_staleness_seconds:
             self.violations.append(Violation("forwarded without a fresh sample", self.now))
-        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement})
+        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, produce.until)
         self.later(self.rng.uniform(0.0002, 0.002), lambda: self.append(produce))
 
     def release(self, produce: Produce, refused: bool) -> None:
+        if self.now > max(produce.until, produce.responded_at) + 2 * EXPIRY_SECONDS:
+            self.violations.append(Violation("decided after its timeout", self.now))
         if refused:
             self.refused += 1
+            self.judge_refusal(produce)
             return
         self.acknowledged += 1
+        self.waited += self.now - produce.responded_at > 1.0
         self.done.append(produce)
         assert produce.offset is not None
         if produce.topic != self.topic:
@@ -157,6 +176,17 @@ class World:
         if len(racks) < self.requirement.thresholds.min_insync_racks:
             self.violations.append(Violation(f"acknowledged and held in {sorted(racks)}", self.now))
 
+    def judge_refusal(self, produce: Produce) -> None:
+        """An appended record is refused at the end of its timeout, or when the leader it was sent to leads no more."""
+        assert produce.hold is not None
+        if {refusal.cause for refusal in produce.hold.refusals.values()} == {Cause.LEADER}:
+            return
+        if self.now < produce.until:
+            self.violations.append(Violation("refused before its timeout", self.now))
+        late = SHOWN_SECONDS + READ_TIMEOUT + self.metadata_lag
+        if produce.held_since is not None and min(self.now - produce.held_since, self.now - self.uncut_since) > late:
+            self.violations.append(Violation("refused although its racks hold it", self.now))
+
     def complete(self, holds: list[Hold]) -> None:
         for hold in holds:
             self.release(self.holds.pop(hold), bool(hold.refusals))
@@ -165,7 +195,23 @@ class World:
 
     def expire(self) -> None:
         self.complete(self.guard.expire(self.now))
-        self.later(0.05, self.expire)
+        for produce in self.holds.values():
+            if self.now > max(produce.until, produce.responded_at) + 2 * EXPIRY_SECONDS:
+                self.violations.append(Violation("held after its timeout", self.now))
+            self.look(produce)
+        self.later(EXPIRY_SECONDS, self.expire)
+
+    def look(self, produce: Produce) -> None:
+        """Whether members of the ISR that respond hold the record."""
+        offset, entry = produce.offset, produce.entry
+        assert offset is not None
+        holders = [
+            one
+            for one, of in self.followers.items()
+            if one in self.isr and not of.frozen and of.log[offset : offset + 1] == [entry] and of.topic == self.topic
+        ]
+        is_held = len({self.racks[one] for one in (LEADER, *holders)}) >= 2
+        produce.held_since = (produce.held_since or self.now) if is_held else None
 
     # Samples.
 
@@ -204,6 +250,7 @@ class World:
 
     def cut_sampler(self) -> None:
         self.sampler_is_cut = not self.sampler_is_cut
+        self.uncut_since = float("inf") if self.sampler_is_cut else self.now
         self.later(self.rng.uniform(0.5, 4) if self.sampler_is_cut else self.rng.uniform(2, 12), self.cut_sampler)
 
     # Log ends.
@@ -269,7 +316,7 @@ class World:
         if produce.hold is None:
             self.release(produce, False)
             return
-        self.holds[produce.hold] = produce
+        self.holds[produce.hold], produce.responded_at = produce, self.now
         assert produce.offset is not None
         end = None if produce.repeats is not None and self.rng.random() < 0.5 else produce.offset + 1
         if self.guard.acknowledged(produce.hold, {PARTITION: end}, self.now):

@@ -1,7 +1,7 @@
 """The acknowledgement guard: the records of all Produce requests of a process, each judged by acks/verification.py.
 
-It keeps the last sample of each broker, holds responses until their records are verified, and lists the samples and log ends to be
-read. It decides nothing about a record itself, reads no clock, and sends nothing.
+It keeps the last sample of each broker, holds responses until their records are verified or the request's own timeout is over, and
+lists the samples and log ends to be read. It decides nothing about a record itself, reads no clock, and sends nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +24,14 @@ from rackspan.acks.verification import (
 from rackspan.model import BrokerId
 
 NEVER: Final = float("-inf")
+ALWAYS: Final = float("inf")
+
+FAIL_OPEN_SECONDS: Final = 5.0
+"""What is unknown is accepted after so long, if its topic is fail-open: clients wait no longer than their request's timeout."""
+
+HOLD_BYTES: Final = 3072
+HOLD_PARTITION_BYTES: Final = 1536
+"""Memory of a request that waits, and of each of its partitions: tests/gateway/handlers/test_produce_rules.py measures it."""
 
 _ONE_RACK: Final = Requirement(Thresholds())
 """Of a topic that is guarded no more."""
@@ -56,7 +64,8 @@ class GuardSettings:
     """A sample that is older is not used."""
     refresh_seconds: float = 0.05
     """Age of a sample from which a new one is taken before a request is forwarded, and again while logs do not show a record."""
-    verify_timeout_seconds: float = 10.0
+    hold_memory_bytes: int = 64 * 1024 * 1024
+    """Of requests that wait for a rack, or for late logs. Beyond it they are refused at once."""
     sample_timeout_seconds: float = 2.0
     """How long a request waits for a sample before it is refused."""
 
@@ -99,19 +108,35 @@ class Disagreement:
 class Hold:
     """A forwarded request: its acknowledgement, once it has been received, until every record in it is decided."""
 
-    __slots__ = ("acknowledged_at", "broker", "leaderships", "refusals", "requirements", "waiting")
+    __slots__ = (
+        "acknowledged_at",
+        "broker",
+        "is_stalled",
+        "leaderships",
+        "refusals",
+        "requirements",
+        "size_bytes",
+        "until",
+        "waiting",
+    )
 
     def __init__(
         self,
         broker: int,
         requirements: Mapping[Partition, Requirement],
         leaderships: Mapping[Partition, Leadership | None],
+        until: float,
     ) -> None:
+        """`until`: the end of the request's own timeout."""
         self.broker = broker
         self.requirements = requirements
         self.leaderships = leaderships
         """None if it is unknown. A partition that is guarded since the request was forwarded is in neither."""
+        self.until = until
         self.acknowledged_at = NEVER
+        self.is_stalled = False
+        """Whether racks were missing, or logs were late, after the acknowledgement."""
+        self.size_bytes = 0
         self.refusals: dict[Partition, Refusal] = {}
         self.waiting: dict[Partition, RecordVerification] = {}
 
@@ -141,6 +166,14 @@ class AcknowledgementGuard:
         """The records whose log ends are to be read, by replica."""
         self.late_records = 0
         """Acknowledgements that metadata showed in enough racks LATE_SECONDS before logs did, or before they were refused."""
+        self.ends_at = ALWAYS
+        """When the process ends: nothing is held for longer."""
+        self.on_stalled: Callable[[Hold], None] = lambda _: None
+        """Called with each hold that begins to wait for a rack, or for late logs."""
+        self.stalled_bytes = 0
+        """Memory of the holds that wait so."""
+        self.overflows = 0
+        """Requests that were refused because they would have taken more memory than that may be."""
 
     # Before a request is forwarded.
 
@@ -166,13 +199,12 @@ class AcknowledgementGuard:
                 refusals[partition] = refusal
         return Admission(refusals, frozenset(unsampled))
 
-    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement]) -> Hold | None:
-        """A request is forwarded now. None if its acknowledgement need not be held."""
+    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement], until: float) -> Hold | None:
+        """A request is forwarded now, whose own timeout ends at `until`. None if its acknowledgement need not be held."""
         if not requirements or not self.checks_after:
             return None
-        return Hold(
-            broker, requirements, {partition: self._leadership(partition, broker) for partition in requirements}
-        )
+        leaderships = {partition: self._leadership(partition, broker) for partition in requirements}
+        return Hold(broker, requirements, leaderships, until)
 
     def _leadership(self, partition: Partition, broker: int) -> Leadership | None:
         sample = self._samples.get((broker, partition[0]))
@@ -202,6 +234,7 @@ class AcknowledgementGuard:
             )
             record.expect(self._samples.get((hold.broker, partition[0])))
             self._plan_reads(hold, record)
+        hold.size_bytes = HOLD_BYTES + len(hold.waiting) * HOLD_PARTITION_BYTES
         if hold.waiting:
             self._holds.setdefault(hold.broker, {})[hold] = None
         return not hold.waiting
@@ -218,6 +251,8 @@ class AcknowledgementGuard:
                 record.requirement = self._requirement(hold, record.partition)
                 if record.observe(sample):
                     self._continue(hold, record, complete)
+                    if record.lacking is not None and not record.is_decided:
+                        self._stall(hold, complete)
         return complete
 
     def _prune(self, now: float) -> None:
@@ -236,15 +271,47 @@ class AcknowledgementGuard:
         return complete
 
     def expire(self, now: float) -> list[Hold]:
-        """The holds that could not be verified in time. Each is refused, unless its topic is fail-open."""
+        """The holds that could not be verified within their request's timeout. Each is refused, unless its topic is fail-open."""
         complete: list[Hold] = []
         for hold in self._all_holds():
-            if now - hold.acknowledged_at > self.settings.verify_timeout_seconds:
+            if now > min(hold.until, self.ends_at):
+                self._refuse(hold, complete)
+                continue
+            waited_seconds = now - hold.acknowledged_at
+            if waited_seconds > FAIL_OPEN_SECONDS:
                 for record in tuple(hold.waiting.values()):
-                    record.requirement = self._requirement(hold, record.partition)
-                    record.expire()
-                    self._continue(hold, record, complete)
+                    if record.requirement.fail_open and record.lacking is None:
+                        self._expire(hold, record, complete)
+            if waited_seconds > LATE_SECONDS:
+                self._stall(hold, complete)
         return complete
+
+    def drop(self, hold: Hold) -> None:
+        """The client of a request is gone: nothing more is read for it."""
+        for record in tuple(hold.waiting.values()):
+            record.abandon()
+            self._continue(hold, record, [])
+
+    def _stall(self, hold: Hold, complete: list[Hold]) -> None:
+        """A request begins to wait for longer than a verification takes. Without memory for it, it is refused at once."""
+        if hold.is_stalled or not hold.waiting:
+            return
+        if self.stalled_bytes + hold.size_bytes > self.settings.hold_memory_bytes:
+            self.overflows += 1
+            self._refuse(hold, complete)
+            return
+        hold.is_stalled = True
+        self.stalled_bytes += hold.size_bytes
+        self.on_stalled(hold)
+
+    def _refuse(self, hold: Hold, complete: list[Hold]) -> None:
+        for record in tuple(hold.waiting.values()):
+            self._expire(hold, record, complete)
+
+    def _expire(self, hold: Hold, record: RecordVerification, complete: list[Hold]) -> None:
+        record.requirement = self._requirement(hold, record.partition)
+        record.expire()
+        self._continue(hold, record, complete)
 
     def _requirement(self, hold: Hold, partition: Partition) -> Requirement:
         """The requirement now: values may have changed since the request was forwarded, and Kafka judges a produce that waits so too."""
@@ -264,6 +331,7 @@ class AcknowledgementGuard:
         if not hold.waiting:
             complete.append(hold)
             del self._holds[hold.broker][hold]
+            self.stalled_bytes -= hold.size_bytes * hold.is_stalled
 
     def _plan_reads(self, hold: Hold, record: RecordVerification) -> None:
         for replica, pending in tuple(self._reads.items()):
@@ -302,13 +370,15 @@ class AcknowledgementGuard:
         """Requests whose acknowledgement is held."""
         return sum(map(len, self._holds.values()))
 
+    def oldest_seconds(self, now: float) -> float:
+        """For how long the oldest of them has been held; 0.0 without one."""
+        return max((now - hold.acknowledged_at for hold in self._all_holds()), default=0.0)
+
     def disagreement(self, now: float) -> Disagreement | None:
         """The oldest record that logs do not show for LATE_SECONDS, while its leader's metadata shows enough racks in sync."""
         # Holds first: with thousands of them, nothing is late as a rule.
         late = [
-            Disagreement(
-                record.partition, now - record.acknowledged_at, record.isr, tuple(record.record.holders(record.isr))
-            )
+            Disagreement(record.partition, now - record.late_from, record.isr, tuple(record.record.holders(record.isr)))
             for hold in self._all_holds()
             if now - hold.acknowledged_at > LATE_SECONDS
             for record in hold.waiting.values()

@@ -13,7 +13,8 @@ from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.record_batch import read_header
 
 ORDER_SECONDS: Final = 10.0
-"""Time limit for the batch to come again. Requests on their way arrive at once; a producer that gave it up gets the broker's own response."""
+"""Time limit for the batch to come again, from the time that its producer may know of the refusal. Requests on their way arrive at once; a
+producer that gave it up gets the broker's own response."""
 
 _MOST_KEPT: Final = 1000
 """On one connection: a client chooses how many partitions it names."""
@@ -69,3 +70,7 @@ class RefusedSequences:
         if len(self._first) >= _MOST_KEPT:
             del self._first[next(iter(self._first))]
         self._first[partition, batch.producer_id] = batch, now
+
+    def restart(self, now: float) -> None:
+        """Refusals are received only now: a response before them on the connection was held."""
+        self._first = {key: (batch, now) for key, (batch, _) in self._first.items()}
