@@ -26,10 +26,13 @@ from rackspan.producers import confluent as guarded
 from rackspan.producers import kafka_python as kafka_python_module
 from rackspan.producers import kafka_python as kafka_python_producers
 from rackspan.producers.logins import librdkafka_login, server_list
-from rackspan.producers.verifier import RecordVerifier
+from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier
 from tests.waiting import WITHIN_SECONDS, eventually
 
 T = TypeVar("T")
+
+BRIEF_SECONDS = 3.0
+"""For a verification that is to fail."""
 
 
 def meanwhile_verifies(records: RecordVerifier, meanwhile: Callable[[], None]) -> None:
@@ -43,8 +46,11 @@ def meanwhile_verifies(records: RecordVerifier, meanwhile: Callable[[], None]) -
     records.verify = later  # type: ignore[method-assign]
 
 
-def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> Exception | None:
-    producer = GuardedProducer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}, {topic: 2})
+def confluent(
+    cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None], seconds: float = VERIFY_SECONDS
+) -> Exception | None:
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+    producer = GuardedProducer(config, {topic: 2}, verify_seconds=seconds)
     meanwhile_verifies(producer._verifier.records, meanwhile)
     errors: list[Any] = []
     try:
@@ -56,9 +62,11 @@ def confluent(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None
     return result
 
 
-def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> BaseException | None:
+def kafka_python(
+    cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None], seconds: float = VERIFY_SECONDS
+) -> BaseException | None:
     # Its clients take long to leave a lost broker for the next address; broker 1 is never lost.
-    producer = GuardedKafkaProducer({topic: 2}, bootstrap_servers=cluster.address(1))
+    producer = GuardedKafkaProducer({topic: 2}, verify_seconds=seconds, bootstrap_servers=cluster.address(1))
     meanwhile_verifies(producer._verifier.records, meanwhile)
     try:
         return producer.send(topic, b"x").exception(WITHIN_SECONDS)
@@ -66,9 +74,12 @@ def kafka_python(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], N
         producer.close()
 
 
-def aiokafka(cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None]) -> Exception | None:
+def aiokafka(
+    cluster: EmbeddedCluster, topic: str, meanwhile: Callable[[], None], seconds: float = VERIFY_SECONDS
+) -> Exception | None:
     async def work() -> Exception | None:
-        producer = GuardedAIOKafkaProducer({topic: 2}, bootstrap_servers=cluster.bootstrap_servers)
+        servers = cluster.bootstrap_servers
+        producer = GuardedAIOKafkaProducer({topic: 2}, verify_seconds=seconds, bootstrap_servers=servers)
         meanwhile_verifies(producer._records, meanwhile)
         await producer.start()
         try:
@@ -133,10 +144,29 @@ def test_racks_lost_before_the_second_look_refuse_a_record_that_stays_in_the_log
 ) -> None:
     topic = new_topic(cluster)
     with restored(cluster) as lose:
-        error = library(cluster, topic, lose)
+        error = library(cluster, topic, lose, BRIEF_SECONDS)
     assert isinstance(error, NotEnoughRacksAfterAppend)
     # Weaker than a broker that holds the high watermark back: readers see what was refused.
     assert records(cluster, topic) == 1
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_record_whose_racks_are_back_in_time_is_acknowledged(library: Any, cluster: EmbeddedCluster) -> None:
+    """As by a broker, which lets it wait for as long as its request's timeout says."""
+    back = threading.Timer(1.0, lambda: [cluster.restore_rack(rack) for rack in ("r2", "r3")])
+
+    def lose_for_a_while() -> None:
+        for rack in ("r2", "r3"):
+            cluster.lose_rack(rack)
+        eventually(lambda: cluster.isr(topic, 0) == {1}, "one rack is in sync")
+        back.start()
+
+    topic = new_topic(cluster)
+    try:
+        assert library(cluster, topic, lose_for_a_while) is None
+    finally:
+        back.join()
+        cluster.wait_for_isr()
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -262,7 +292,7 @@ def test_records_are_verified_if_only_errors_are_reported(cluster: EmbeddedClust
     topic, of_record, of_config = new_topic(cluster), list[object](), list[object]()
     config = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
     settings = {"delivery.report.only.error": only_errors, "on_delivery": lambda error, _: of_config.append(error)}
-    producer = GuardedProducer(config | settings, {topic: 2})
+    producer = GuardedProducer(config | settings, {topic: 2}, verify_seconds=BRIEF_SECONDS)
     with restored(cluster) as lose:
         for meanwhile in (nothing, lose):
             meanwhile_verifies(producer._verifier.records, meanwhile)
