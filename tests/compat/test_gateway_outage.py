@@ -3,9 +3,8 @@
 import pytest
 
 from tests.compat.gateway_outage import CLIENTS, available, judged, outage
-from tests.depth import DEPTH
 
-SECONDS = [10, 30, 60] if DEPTH == "soak" else [10]
+SECONDS = [10, 30, 60]
 
 
 def test_what_was_acknowledged_and_is_not_in_the_log_is_lost_and_what_is_there_twice_is_doubled() -> None:

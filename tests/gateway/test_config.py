@@ -83,7 +83,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         "acknowledgements.override.min.insync.racks": None,
         "acknowledgements.fail.open": False,
         "acknowledgements.max.staleness.ms": 1000,
-        "acknowledgements.hold.memory.bytes": 67_108_864,
+        "acknowledgements.hold.memory.bytes": 33_554_432,
         "acknowledgements.deny.weak.acks": False,
         "acknowledgements.extended.error.codes": False,
         "placement.replica.placer.class.name": None,

@@ -129,7 +129,7 @@ def test_the_settings_of_the_guard_are_those_of_the_config_and_a_reload_takes_th
         verified = AcknowledgementMode.VERIFIED
         assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=0.25, hold_memory_bytes=70_000)
         made.reload(parse_config(document("127.0.0.1:1")))
-        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=1.0, hold_memory_bytes=67_108_864)
+        assert made.guard.settings == GuardSettings(verified, max_staleness_seconds=1.0, hold_memory_bytes=33_554_432)
 
     asyncio.run(scenario())
 

@@ -217,6 +217,7 @@ class RecordVerification:
 
     __slots__ = (
         "_broker",
+        "_lacked_by",
         "_leadership",
         "_refresh_seconds",
         "_rules",
@@ -266,6 +267,7 @@ class RecordVerification:
         """Whether the last sample that counts met the thresholds."""
         self.lacking: Refusal | None = None
         """Why it did not."""
+        self._lacked_by: tuple[object, ...] = ()
         self.late_from = acknowledged_at
         """The time from which logs may be late: when metadata showed enough racks again, if some were missing."""
         self.isr: tuple[BrokerId, ...] = ()
@@ -297,6 +299,10 @@ class RecordVerification:
         if not self._rules.is_after(sample.requested_at, self.sample_from):
             return False
         state = sample.partitions.get(self.partition)
+        if self.lacking is not None and self._lacked_by == self._judged(state, sample):
+            # Thousands may wait for one rack.
+            self._sample_later(sample.requested_at)
+            return True
         if self._broker is None and state is not None and state.leader_epoch < self._sampled_epoch:
             # Of an earlier leader, since the newer one did not respond this time.
             return False
@@ -307,13 +313,21 @@ class RecordVerification:
         if self.lacking is not None:
             self.late_from = sample.requested_at
         self.sampled, self.lacking = refusal is None, refusal
+        self._lacked_by = self._judged(state, sample)
         self._show(state, sample)
         if not self._judge(sample.requested_at):
             # Sample again while logs do not show the record: the ISR may be smaller than this metadata has it.
-            waited_seconds = sample.requested_at - self.acknowledged_at
-            self.sample_from = sample.requested_at + self._refresh_seconds * min(_SAMPLES_LONGEST, 1 + waited_seconds)
+            self._sample_later(sample.requested_at)
             self._plan_reads(sample.requested_at)
         return True
+
+    def _sample_later(self, sampled_at: float) -> None:
+        waited_seconds = sampled_at - self.acknowledged_at
+        self.sample_from = sampled_at + self._refresh_seconds * min(_SAMPLES_LONGEST, 1 + waited_seconds)
+
+    def _judged(self, state: SampledPartition | None, sample: Sample) -> tuple[object, ...]:
+        """What a sample is judged by."""
+        return state, sample.racks, self.requirement, sample.topic_ids.get(self.partition[0])
 
     def observe_log_ends(self, ends: LogEnds) -> bool:
         """Receive the log ends of a replica. What they do not show is read again a little later. Returns whether they count."""

@@ -116,7 +116,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         default=1_000, name="acknowledgements.max.staleness.ms"
     )
     hold_memory_bytes: Annotated[int, Meta(ge=64 * 1024, le=INT32_MAX)] = field(
-        default=64 * 1024 * 1024, name="acknowledgements.hold.memory.bytes"
+        default=32 * 1024 * 1024, name="acknowledgements.hold.memory.bytes"
     )
     deny_weak_acks: bool = field(default=False, name="acknowledgements.deny.weak.acks")
     extended_error_codes: bool = field(default=False, name="acknowledgements.extended.error.codes")

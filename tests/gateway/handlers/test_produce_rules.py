@@ -450,11 +450,8 @@ def test_a_record_whose_rack_is_back_within_the_timeout_of_its_request_is_acknow
         assert client.responses == []
         made.observe({("orders", 0): [1, 2]})
         assert [outcomes(one) for one in client.responses] == [{("orders", 0): NONE}]
-        assert (client.stalled, made.handler.refusals.counts, made.handler.holds.sum_seconds) == (
-            0,
-            {},
-            pytest.approx(29.9),
-        )
+        assert (client.stalled, made.handler.refusals.counts) == (0, {})
+        assert made.handler.holds.sum_seconds == pytest.approx(29.9)
 
     run(scenario)
 

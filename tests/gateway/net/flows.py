@@ -27,6 +27,7 @@ class Link:
         """Each piece that was sent."""
         self.slow = False
         self.reading = True
+        self.has_ended_unseen = False
         self.rests = 0
         """How often what TLS has decrypted was looked for."""
 

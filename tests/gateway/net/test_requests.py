@@ -84,6 +84,15 @@ def test_while_a_response_waits_for_a_rack_no_further_request_is_read_and_what_h
     assert pair.near.reading
 
 
+def test_a_client_that_closes_is_noticed_while_its_response_waits_for_a_rack() -> None:
+    pair = ends()
+    pair.receive(list_groups(5))
+    pair.stalled = 1
+    pair.near.has_ended_unseen = True
+    pair.flow.readable()
+    assert pair.closed
+
+
 def test_a_request_whose_memory_is_taken_is_received_whole_while_a_response_waits_for_a_rack() -> None:
     """Else others would wait for its memory as long as it does."""
     pair, sent = Taking(), produce(5)

@@ -65,15 +65,24 @@ class RequestFlow(ByteFlow):
 
     def _may_pass(self) -> bool:
         pair = self._pair
-        if self.blocked or (pair.stalled and self._left == 0 and self.frame is None):
-            # What is begun goes on: its memory, and its broker, would wait for as long.
+        if self.blocked or self._is_stalled:
             return False
         return len(pair.exchanges) < MAX_IN_FLIGHT and len(pair.client.outgoing) < MAX_UNSENT
+
+    @property
+    def _is_stalled(self) -> bool:
+        """Whether the next request is left in the socket. One that has begun goes on: its memory, and its broker, would wait for as long."""
+        return self._pair.stalled > 0 and self._left == 0 and self.frame is None
 
     def _may_release(self) -> bool:
         return not self.blocked
 
     def _receive(self) -> None:
+        if self._is_stalled:
+            self._source.pause_reading()
+            if self._source.has_ended_unseen:
+                self._ended()
+            return
         frame = self.frame
         if frame is None or frame.is_whole or self.blocked:
             super()._receive()

@@ -17,6 +17,9 @@ from rackspan.model import BrokerId
 log = logging.getLogger(__name__)
 
 _EXPIRY_SECONDS: Final = 0.05
+_EXPIRY_SHARE: Final = 0.1
+"""Of the time: looking at thousands of timeouts takes longer."""
+
 _LATE_AGAIN_SECONDS: Final = 10.0
 """Between two log lines of records that logs do not show."""
 
@@ -213,14 +216,16 @@ class IsrSampler:
         self._completed(complete)
 
     async def _expire(self) -> None:
+        took_seconds = 0.0
         while self._guard.held:
-            await asyncio.sleep(_EXPIRY_SECONDS)
+            await asyncio.sleep(max(_EXPIRY_SECONDS, took_seconds / _EXPIRY_SHARE))
             now = self._loop.time()
             self._completed(self._guard.expire(now))
             late = self._guard.disagreement(now)
             if late is not None and now - self._logged_late_at > _LATE_AGAIN_SECONDS:
                 self._logged_late_at = now
                 log.warning("%s", late)
+            took_seconds = self._loop.time() - now
         self._expiry = None
 
     def close(self) -> None:

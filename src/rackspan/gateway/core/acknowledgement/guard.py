@@ -64,7 +64,7 @@ class GuardSettings:
     """A sample that is older is not used."""
     refresh_seconds: float = 0.05
     """Age of a sample from which a new one is taken before a request is forwarded, and again while logs do not show a record."""
-    hold_memory_bytes: int = 64 * 1024 * 1024
+    hold_memory_bytes: int = 32 * 1024 * 1024
     """Of requests that wait for a rack, or for late logs. Beyond it they are refused at once."""
     sample_timeout_seconds: float = 2.0
     """How long a request waits for a sample before it is refused."""
