@@ -18,8 +18,10 @@
     │   └── WarehouseBusy             another run is at work in it; a later try may succeed
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        no broker responded in time
+    │   │   └── OtherBroker           another broker responds at a broker's address
     │   ├── ClusterUnauthorized       a right is missing; names it
     │   └── ClusterRequestFailed      it responded with an error
+    │       └── UnprovableBroker      a broker gives no proof which one it is
     ├── ReplicaPlacementException     a placer found no placement, or returned an impossible one (KIP-660)
     │   ├── InvalidPartitions         no such number of partitions
     │   ├── InvalidReplicationFactor  more replicas than usable brokers, or none
@@ -116,6 +118,14 @@ class ClusterUnauthorized(SourceError):
 
 class ClusterRequestFailed(SourceError):
     """The cluster responded to a request with an error."""
+
+
+class OtherBroker(ClusterUnreachable):
+    """The address of a broker is answered by another one, of this cluster or of another."""
+
+
+class UnprovableBroker(ClusterRequestFailed):
+    """A broker gives no proof which one it is, so that its log counts for nothing; names the right or the setting."""
 
 
 class ReplicaPlacementException(RackspanError):

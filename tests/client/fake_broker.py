@@ -2,22 +2,29 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from rackspan.kafka_bytes import NO_TAGS, ByteReader
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import read_body, read_header, write_response
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
 from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.configs import DescribeConfigsResponseData, DescribeConfigsResult
+from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
+
+INVALID_REQUEST: Final = 42
 
 Handle = Callable[[Any], Awaitable[WireStruct | None]]
 """From a request's body; None: no response, ever."""
 
 
-def api_versions(last: Mapping[ApiKey, int]) -> Handle:
-    """Every API as wire/ has it, some of them up to an earlier version; -1 for none."""
+def api_versions(last: Mapping[ApiKey, int], node: tuple[str, int] | None = None) -> Handle:
+    """Every API as wire/ has it, some of them up to an earlier version; -1 for none. `node`: the cluster and the id that it compares."""
 
-    async def respond(_: Any) -> ApiVersionsResponseData:
+    async def respond(request: Any) -> ApiVersionsResponseData:
+        if node is not None and request.cluster_id is not None and (request.cluster_id, request.node_id) != node:
+            return ApiVersionsResponseData(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
         offered = {key: last.get(key, versions.stop - 1) for key, versions in VERSIONS.items()}
         return ApiVersionsResponseData(
             api_keys=[
@@ -28,6 +35,23 @@ def api_versions(last: Mapping[ApiKey, int]) -> Handle:
         )
 
     return respond
+
+
+def configs_of(serves: Callable[[int], int]) -> Handle:
+    """DescribeConfigs of brokers. `serves` gives the error code for the id that is named."""
+
+    async def respond(request: Any) -> DescribeConfigsResponseData:
+        (resource,) = request.resources
+        error = serves(int(resource.resource_name))
+        message = f"Unexpected broker id, received {resource.resource_name}" if error == INVALID_REQUEST else None
+        return DescribeConfigsResponseData(results=[DescribeConfigsResult(error_code=error, error_message=message)])
+
+    return respond
+
+
+def only(broker: int) -> Callable[[int], int]:
+    """The error codes of a broker of Kafka, which describes itself and no other."""
+    return lambda named: 0 if named == broker else INVALID_REQUEST
 
 
 class FakeBroker:
@@ -94,3 +118,23 @@ class FakeBroker:
         handle = self.handles.get(api_key)
         # As a broker does, requests of one connection are handled one at a time.
         return await handle(body) if handle is not None else await asyncio.Event().wait()  # type: ignore[return-value]
+
+
+class ProvingBroker(FakeBroker):
+    """A broker of Kafka: before 4.4 it compares no ids in ApiVersions, and DescribeConfigs serves its own id alone."""
+
+    def __init__(self, broker: int, *, cluster: str = "c", release: tuple[int, int] = (4, 4)) -> None:
+        super().__init__()
+        self.broker, self.cluster = broker, cluster
+        compares = release >= (4, 4)
+        self.handles |= {
+            ApiKey.API_VERSIONS: api_versions({}, (cluster, broker))
+            if compares
+            else api_versions({ApiKey.API_VERSIONS: 4}),
+            ApiKey.DESCRIBE_CONFIGS: configs_of(only(broker)),
+            ApiKey.METADATA: self.metadata,
+        }
+        self.reported: list[MetadataResponseBroker] = []
+
+    async def metadata(self, _: object) -> MetadataResponseData:
+        return MetadataResponseData(cluster_id=self.cluster, brokers=self.reported)

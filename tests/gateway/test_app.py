@@ -285,6 +285,7 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
         {"controllers": {"bootstrap": {"servers": "c:1"}, "command": {"config": __file__}}},
         "controllers.command.config",
     ),
+    ("broker_identity", {"broker": {"identity": "address"}}, "broker.identity"),
     ("listen_host", {"listen": {"host": "0.0.0.0"}}, "listen.host"),  # noqa: S104 — nothing listens there
     ("first_port", {"listen": {"first": {"port": 9}}}, "listen.first.port"),
     ("http", {"listen": {"http": "127.0.0.1:9"}}, "listen.http"),

@@ -30,7 +30,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from tests.client.fake_broker import Handle, api_versions
+from tests.client.fake_broker import Handle, api_versions, configs_of, only
 from tests.gateway.core.test_metadata_log import register
 from tests.gateway.running import document
 from tests.gateway.upstream.test_config_topic import CONFIGS, Log, brokers, dead_port
@@ -118,8 +118,7 @@ def checked(
             responses = [*configs] or [describe_configs({UNCLEAN: "false", SELECTOR: AWARE})] * len(fakes)
             for fake, of_broker in zip(fakes, responses, strict=True):
                 fake.handles |= {ApiKey.METADATA: metadata(ports, racks, described), ApiKey.DESCRIBE_CONFIGS: of_broker}
-                if last is not None:
-                    fake.handles[ApiKey.API_VERSIONS] = api_versions(last)
+                fake.handles[ApiKey.API_VERSIONS] = api_versions(last or {}, ("c", fakes.index(fake) + 1))
                 if log is not None:
                     fake.handles |= {ApiKey.FETCH: log.fetch, ApiKey.LIST_OFFSETS: log.list_offsets}
             config = parse_config(document(f"127.0.0.1:{fakes[0].port}", **(tables or {})))
@@ -302,6 +301,8 @@ def test_the_controllers_log_is_read_in_mode_strict() -> None:
     records = bytearray(snapshot_of(register(1, "r1")))
     stamp(records, base_offset=0, leader_epoch=5)
     controller = Controller(FetchResponsePartitionData(high_watermark=1, records=memoryview(records)))
+
+    controller.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(only(101))
 
     async def scenario(servers: str | None) -> tuple[CheckLevel, str]:
         await controller.start()

@@ -136,14 +136,16 @@ def test_without_servers_the_guard_connects_where_the_library_does(
 ) -> None:
     made: list[tuple[Any, ...]] = []
     monkeypatch.setattr(
-        module, "RecordVerifier", lambda servers, login, racks, seconds: made.append((servers, racks, seconds))
+        module,
+        "RecordVerifier",
+        lambda servers, _, racks, seconds, identity: made.append((servers, racks, seconds, identity.value)),
     )
     for name in ("AIOKafkaProducer", "KafkaProducer", "VerifierThread"):
-        monkeypatch.setattr(module, name, lambda *_, **__: None, raising=False)
+        monkeypatch.setattr(module, name, lambda *_, **__: SimpleNamespace(start=lambda: None), raising=False)
     producer = module.GuardedAIOKafkaProducer if module is aiokafka else module.GuardedKafkaProducer
     producer({})
-    producer({"orders": 2}, verify_seconds=3.0)
-    assert made == [("localhost", {}, 10.0), ("localhost", {"orders": 2}, 3.0)]
+    producer({"orders": 2}, verify_seconds=3.0, broker_identity="address")
+    assert made == [("localhost", {}, 10.0, "proved"), ("localhost", {"orders": 2}, 3.0, "address")]
 
 
 def test_the_time_to_verify_is_that_of_a_producer_of_confluent() -> None:

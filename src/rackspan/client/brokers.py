@@ -1,10 +1,12 @@
 """The brokers of a cluster, and one connection to each: opened at first use, shared by all who use it, opened again after it has
-ended or the broker has moved. `KnownBrokers` keeps the brokers as the cluster's metadata reports them."""
+ended or the broker has moved. `KnownBrokers` keeps the brokers as the cluster's metadata reports them, and lets nobody use a connection
+that has not proved its broker, if that is required.
+"""
 
 import asyncio
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -12,8 +14,17 @@ from typing import Final
 
 from rackspan.client.config.keys import SECURITY_PROTOCOLS
 from rackspan.client.connection import CONNECT_SECONDS, BrokerConnection
+from rackspan.client.identity import BrokerIdentity, prove_cluster, prove_node
 from rackspan.client.login import Login
-from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError, cause
+from rackspan.errors import (
+    ClusterUnreachable,
+    MalformedRequest,
+    OtherBroker,
+    RackspanError,
+    UnprovableBroker,
+    UsageError,
+    cause,
+)
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
 
@@ -29,16 +40,23 @@ _PORT: Final = 9092
 _LARGEST_PORT: Final = 65535
 
 
+Prove = Callable[[BrokerConnection, int], Awaitable[None]]
+"""Returns if a connection ends at the broker of this id, else closes it. Errors: RackspanError, OSError."""
+
+PROOF_SECONDS: Final = 2.0
+"""A start does not wait longer for brokers that do not respond."""
+
 LEFT_SECONDS: Final = 60.0
 """Logins may expire every minute, and a broker closes what nobody uses after ten only."""
 
 
 class BrokerConnections:
-    """One connection to each broker. `addresses` may change at any time."""
+    """One connection to each broker. `addresses` may change at any time. `prove` is called for each connection before its first use."""
 
-    def __init__(self, login: Login, connect_seconds: float = CONNECT_SECONDS) -> None:
+    def __init__(self, login: Login, connect_seconds: float = CONNECT_SECONDS, prove: Prove | None = None) -> None:
         self._login = login
         self._connect_seconds = connect_seconds
+        self._prove = prove
         self.addresses: dict[int, Address] = {}
         self._connections: dict[int, BrokerConnection] = {}
         self._connected_to: dict[int, Address] = {}
@@ -56,12 +74,16 @@ class BrokerConnections:
             if address is None:
                 raise ClusterUnreachable(f"broker {broker_id} is not in the cluster's metadata")
             self._connected_to[broker_id] = address
-            opening = asyncio.get_running_loop().create_task(
-                BrokerConnection.open(*address, self._login, self._connect_seconds)
-            )
+            opening = asyncio.get_running_loop().create_task(self._open(broker_id, address))
             self._opening[broker_id] = opening
             opening.add_done_callback(partial(self._opened, broker_id))
         return await asyncio.shield(opening)
+
+    async def _open(self, broker_id: int, address: Address) -> BrokerConnection:
+        connection = await BrokerConnection.open(*address, self._login, self._connect_seconds)
+        if self._prove is not None:
+            await self._prove(connection, broker_id)
+        return connection
 
     def _opened(self, broker_id: int, opening: "asyncio.Task[BrokerConnection]") -> None:
         """Keep the connection, and retrieve the error, if nobody waits for it any more."""
@@ -116,14 +138,18 @@ class KnownBroker:
 class KnownBrokers:
     """The brokers that are up, as of the last refresh, and those that responses have named since."""
 
-    def __init__(self, bootstrap_servers: str, login: Login, rng: Random) -> None:
+    def __init__(
+        self, bootstrap_servers: str, login: Login, rng: Random, identity: BrokerIdentity = BrokerIdentity.ADDRESS
+    ) -> None:
         """Errors: UsageError for addresses that cannot be used."""
         self._bootstrap = addresses("bootstrap.servers", bootstrap_servers)
         self._login = login
-        self._brokers = BrokerConnections(login)
+        self._is_proved = identity is BrokerIdentity.PROVED
+        self._brokers = BrokerConnections(login, prove=self.prove)
         self._rng = rng
         self.by_id: dict[int, KnownBroker] = {}
         self.cluster_id: str | None = None
+        """Of the first refresh, if brokers are proved: from then on a broker of another cluster is refused."""
 
     def record(self, broker_id: int, host: str, port: int) -> None:
         """Take over a broker's address from a response."""
@@ -132,11 +158,41 @@ class KnownBrokers:
             self.by_id[broker_id] = KnownBroker(broker_id, host, port, None if known is None else known.rack)
 
     async def connection(self, broker_id: int) -> BrokerConnection:
-        """A connection to one broker, shared by all who use it. Errors: OSError, RackspanError."""
+        """A connection to one broker, shared by all who use it, and proved to be the broker's if that is required.
+
+        Errors: OtherBroker, UnprovableBroker, OSError, RackspanError.
+        """
         known = self.by_id.get(broker_id)
         if known is not None:
             self._brokers.addresses[broker_id] = known.host, known.port
         return await self._brokers.connection(broker_id)
+
+    async def prove(self, connection: BrokerConnection, broker_id: int) -> None:
+        """Returns if a connection is proved to be the broker's, or need not be; else it is closed. Errors: as of `connection`."""
+        if not self._is_proved:
+            return
+        try:
+            if self.cluster_id is None:
+                raise ClusterUnreachable(f"broker {broker_id} cannot be proved before the cluster's id is known")
+            await prove_cluster(connection, self.cluster_id, broker_id)
+            other = min(self._confirmed() - {broker_id}, default=broker_id + 1)
+            await prove_node(connection, self.cluster_id, "broker", broker_id, other)
+        except BaseException:
+            connection.close()
+            raise
+
+    async def require_proofs(self) -> None:
+        """Connect to every broker that responds within PROOF_SECONDS, if brokers have to be proved. Errors: UnprovableBroker."""
+        if not self._is_proved or not self.by_id:
+            return
+        opening = [asyncio.ensure_future(self.connection(broker_id)) for broker_id in sorted(self._confirmed())]
+        await asyncio.wait(opening, timeout=PROOF_SECONDS)
+        for task in opening:
+            task.cancel()
+        for error in await asyncio.gather(*opening, return_exceptions=True):
+            # One that is down or elsewhere proves itself when it is there. One that cannot, never does.
+            if isinstance(error, UnprovableBroker):
+                raise error
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to a broker that responds: open ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
@@ -184,6 +240,12 @@ class KnownBrokers:
         except (OSError, MalformedRequest) as error:
             connection.close()
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {cause(error)}") from error
+        if self._is_proved and self.cluster_id not in (None, metadata.cluster_id):
+            connection.close()
+            raise OtherBroker(
+                f"metadata is of cluster {metadata.cluster_id}, and the brokers before were of {self.cluster_id}: an address is another cluster's "
+                "now; see bootstrap.servers, and restart if the cluster was made anew"
+            )
         self.cluster_id = metadata.cluster_id
         self.by_id = {
             broker.node_id: KnownBroker(broker.node_id, broker.host, broker.port, broker.rack)

@@ -39,6 +39,7 @@ _RESTART: Final = (
     "bootstrap_servers",
     "command_config",
     "controllers_command_config",
+    "broker_identity",
     "listen_host",
     "first_port",
     "http",
@@ -181,6 +182,7 @@ async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gatewa
         await backend.connect()
         if not backend.cluster.by_id:
             raise UsageError(f"{config.bootstrap_servers}: the cluster reports no broker; is it starting?")
+        await backend.cluster.require_proofs()
         gateway = await _assembled(backend, shared=shared)
     except BaseException:
         backend.close()

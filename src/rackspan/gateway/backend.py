@@ -8,6 +8,7 @@ from typing import Final
 from rackspan.client.brokers import addresses, protocol_warnings
 from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.client.config.translation import protocol_of, warnings_about
+from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
 from rackspan.client.login import login_of
 from rackspan.client.release import release_warnings
 from rackspan.errors import UsageError
@@ -41,7 +42,9 @@ class Backend:
         properties = self._properties_of(config.command_config)
         self.login = login_of(_CLIENT_ID | (kafka_python_settings(properties) if properties else {}))
         self.tls = ClientTls(config, properties)
-        self.cluster = UpstreamCluster(config.bootstrap_servers, self.login, Random(), _locator(config))
+        self.cluster = UpstreamCluster(
+            config.bootstrap_servers, self.login, Random(), _locator(config), config.identity
+        )
         self.policies = Policies(config.policies)
         self.unenforced = UnenforcedValues(self.cluster)
         """Read by a gateway with a guard, and by `check`."""
@@ -59,7 +62,7 @@ class Backend:
         return {} if file is None else self._properties[file]
 
     def connection_warnings(self) -> Iterator[str]:
-        """Sentences about settings that are ignored, and addresses that name another protocol than the connections'."""
+        """Sentences about settings that are ignored or promise less, and addresses that name another protocol than the connections'."""
         for named, properties in self._properties.items():
             for line in warnings_about(properties):
                 yield f"{named}: {line}"
@@ -70,6 +73,11 @@ class Backend:
         ):
             if servers is not None:
                 yield from protocol_warnings(key, servers, protocol_of(self._properties_of(file)))
+        if config.broker_identity is BrokerIdentity.ADDRESS:
+            yield (
+                f"{BROKER_IDENTITY} is address: the log of whoever responds at a broker's address counts as that broker's; grant the gateway "
+                "DESCRIBE_CONFIGS on the cluster and remove it"
+            )
 
     def reload(self, config: GatewayConfig) -> None:
         """Take over a config that was read again, with the same files. Errors: UsageError, and nothing has changed."""
@@ -100,7 +108,7 @@ class Backend:
             raise UsageError("controllers.bootstrap.servers is missing; write the controllers' own addresses there")
         settings = {} if path is None else kafka_python_settings(self._properties_of(path))
         found = addresses("controllers.bootstrap.servers", controllers)
-        return MetadataQuorum(found, login_of(_CLIENT_ID | settings), self.cluster.cluster_id)
+        return MetadataQuorum(found, login_of(_CLIENT_ID | settings), self.cluster.cluster_id, self.config.identity)
 
     def warnings(self, config_topic: ConfigTopic | None) -> list[str]:
         """Sentences about values of min.insync.racks that an operator should correct; clients are served all the same."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from rackspan.client.config import read_properties
+from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
 from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
@@ -88,6 +89,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     command_config: Path | None = None
     controllers: Text | None = field(default=None, name="controllers.bootstrap.servers")
     controllers_command_config: Path | None = None
+    broker_identity: BrokerIdentity = BrokerIdentity.PROVED
     listen_host: Text = "127.0.0.1"
     first_port: Port = field(default=19092, name="listen.first.port")
     advertised_host: Text | None = field(default=None, name="listen.advertised.host")
@@ -160,6 +162,11 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def reads_racks(self) -> bool:
         """Whether anything depends on the brokers' racks."""
         return self.mode is not AcknowledgementMode.OFF or self.placer is not None
+
+    @property
+    def identity(self) -> BrokerIdentity:
+        """What shows which broker a connection ends at; without a guard no log is read."""
+        return BrokerIdentity.ADDRESS if self.mode is AcknowledgementMode.OFF else self.broker_identity
 
     @property
     def policies(self) -> FilePolicies:
@@ -282,6 +289,10 @@ def _check(name: str, config: GatewayConfig) -> None:
     if config.mode is AcknowledgementMode.OFF and config.deny_weak_acks:
         raise UsageError(
             f"{name}: acknowledgements.deny.weak.acks is true, and acknowledgements.mode is off: nothing is denied; remove one of them"
+        )
+    if config.mode is AcknowledgementMode.OFF and config.broker_identity is BrokerIdentity.ADDRESS:
+        raise UsageError(
+            f"{name}: {BROKER_IDENTITY} is address, and acknowledgements.mode is off: no broker's log is read; remove one of them"
         )
     for topic in guarded:
         if topic in KAFKAS_OWN or topic == config.config_topic or not TOPIC_NAME_RULE.fullmatch(topic):

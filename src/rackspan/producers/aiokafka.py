@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
+from rackspan.client.identity import BrokerIdentity, identity_of
 from rackspan.ends import awaited_within
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, refuse_weak_acks
@@ -18,20 +19,32 @@ class GuardedAIOKafkaProducer:
     """`config` is aiokafka's; `min_insync_racks` gives the racks required by topic. Used between `start` and `stop`."""
 
     def __init__(
-        self, min_insync_racks: Mapping[str, int], *, verify_seconds: float = VERIFY_SECONDS, **config: Any
+        self,
+        min_insync_racks: Mapping[str, int],
+        *,
+        verify_seconds: float = VERIFY_SECONDS,
+        broker_identity: str = BrokerIdentity.PROVED.value,
+        **config: Any,
     ) -> None:
         """Errors: UsageError for acks other than all."""
         refuse_weak_acks(config, "acks")
         servers = server_list(config.get("bootstrap_servers", "localhost"))
         login = kafka_python_login({"sasl_mechanism": "PLAIN", **config})
-        self._records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds)
+        identity = identity_of("broker_identity", broker_identity)
+        self._records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds, identity=identity)
         self._serializers = {name: config.pop(f"{name}_serializer", None) or _as_given for name in ("key", "value")}
         self._producer = AIOKafkaProducer(**{**config, "acks": "all"})
         self._unacknowledged = 0
         """Calls of `send_and_wait` that have not returned."""
 
     async def start(self) -> None:
-        await self._producer.start()
+        """Errors: UnprovableBroker, unless `broker_identity` is "address"; those of the client."""
+        try:
+            await self._records.start()
+            await self._producer.start()
+        except BaseException:
+            self._records.close()
+            raise
 
     async def stop(self) -> None:
         """Returns when every record was delivered, after STOP_SECONDS at most."""

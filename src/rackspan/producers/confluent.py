@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
+from rackspan.client.identity import BrokerIdentity, identity_of
 from rackspan.ends import lost
 from rackspan.errors import UsageError
 from rackspan.producers.handles import Producer
@@ -98,18 +99,28 @@ class GuardedProducer:
         min_insync_racks: Mapping[str, int],
         *,
         verify_seconds: float = VERIFY_SECONDS,
+        broker_identity: str = BrokerIdentity.PROVED.value,
     ) -> None:
-        """Errors: UsageError for acks other than all, and for a login that the guard cannot use."""
+        """Errors: UsageError for acks other than all, and for a login that the guard cannot use; UnprovableBroker, unless
+        `broker_identity` is "address".
+        """
         # librdkafka takes them in three places, of which the last one counts.
         for given in (config, config.get("default.topic.config") or {}):
             refuse_weak_acks(given, *_ACKS, *(f"topic.{key}" for key in _ACKS))
         servers = str(config.get("bootstrap.servers", ""))
-        records = RecordVerifier(servers, librdkafka_login(config), min_insync_racks, seconds=verify_seconds)
+        identity = identity_of("broker_identity", broker_identity)
+        login = librdkafka_login(config)
+        records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds, identity=identity)
         # Applied here: without a report of its acknowledgement no record would be verified.
         self._only_errors = str(config.get(_ONLY_ERRORS, False)).lower() == "true"
         self._on_delivery: OnDelivery | None = config.get("on_delivery")
-        self._producer = Producer({**config, "acks": "all", _ONLY_ERRORS: False})
         self._verifier = VerifierThread(records)
+        self._verifier.start()
+        try:
+            self._producer = Producer({**config, "acks": "all", _ONLY_ERRORS: False})
+        except BaseException:
+            self._verifier.close()
+            raise
         self._unreported: set[object] = set()
         """Every record from `produce` until its report has been given, wherever it is. A report that produces another adds that first."""
         # librdkafka's own count has errors of connections in it, which nobody polls after `close`.

@@ -12,6 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 from kafka.serializer import Serializer, SerializeWrapper
 
+from rackspan.client.identity import BrokerIdentity, identity_of
 from rackspan.daemon_threads import DaemonExecutor
 from rackspan.ends import END_SECONDS, end_within
 from rackspan.errors import UsageError
@@ -38,18 +39,30 @@ class GuardedKafkaProducer:
     """
 
     def __init__(
-        self, min_insync_racks: Mapping[str, int], *, verify_seconds: float = VERIFY_SECONDS, **config: Any
+        self,
+        min_insync_racks: Mapping[str, int],
+        *,
+        verify_seconds: float = VERIFY_SECONDS,
+        broker_identity: str = BrokerIdentity.PROVED.value,
+        **config: Any,
     ) -> None:
-        """Errors: UsageError for acks other than all."""
+        """Errors: UsageError for acks other than all; UnprovableBroker, unless `broker_identity` is "address"."""
         refuse_weak_acks(config, "acks")
         servers = server_list(config.get("bootstrap_servers", "localhost"))
-        records = RecordVerifier(servers, kafka_python_login(config), min_insync_racks, seconds=verify_seconds)
+        identity = identity_of("broker_identity", broker_identity)
+        login = kafka_python_login(config)
+        records = RecordVerifier(servers, login, min_insync_racks, seconds=verify_seconds, identity=identity)
         self._serializers = {name: _serializer(config.pop(f"{name}_serializer", None)) for name in ("key", "value")}
         self._serializers_closing = ExitStack()
         for serializer in filter(None, self._serializers.values()):
             self._serializers_closing.callback(serializer.close)
-        self._producer = KafkaProducer(**{**config, "acks": "all"})
         self._verifier = VerifierThread(records)
+        self._verifier.start()
+        try:
+            self._producer = KafkaProducer(**{**config, "acks": "all"})
+        except BaseException:
+            self._verifier.close()
+            raise
         # The client's `send` waits for its own metadata, until `max_block_ms`: there, and not in the caller's thread.
         self._sends = DaemonExecutor(1, "rackspan-guard-sends")
         self._waiting = WaitingRecords(RECORDS_MAX, BYTES_MAX, _WHEN_FULL)

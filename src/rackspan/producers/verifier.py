@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
@@ -18,6 +19,8 @@ from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample, newes
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
 from rackspan.client.brokers import KnownBrokers
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.identity import BrokerIdentity
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.daemon_threads import DaemonExecutor
@@ -25,8 +28,10 @@ from rackspan.ends import END_SECONDS, end_within
 from rackspan.errors import (
     ClusterUnreachable,
     NotEnoughRacksAfterAppend,
+    OtherBroker,
     RackspanError,
     RetriableProduceError,
+    UnprovableBroker,
     UsageError,
 )
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -44,6 +49,9 @@ KEPT_SECONDS: Final = 1.0
 
 _RESPONSE_SECONDS: Final = 0.5
 """Time limit of the brokers of one round. If one does not respond, the others may be enough."""
+
+START_SECONDS: Final = 5.0
+"""A producer that is made does not wait longer for a cluster that does not respond. Its first record tries again."""
 
 _PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.2
@@ -64,7 +72,10 @@ NOT_RUNNING: Final = "the producer is closed, or was made before a fork of its p
 
 
 class RecordVerifier:
-    """Connections of its own to the brokers. Everything is awaited on one event loop."""
+    """Connections of its own to the brokers, each proved to be the broker's unless `identity` is its address.
+
+    Everything is awaited on one event loop.
+    """
 
     def __init__(
         self,
@@ -74,9 +85,17 @@ class RecordVerifier:
         *,
         others: int = 1,
         seconds: float = VERIFY_SECONDS,
+        identity: BrokerIdentity = BrokerIdentity.PROVED,
     ) -> None:
         """`min_insync_racks` by topic, `others` for topics without an entry. Errors: UsageError for a value below 1, or an address."""
-        self._cluster = KnownBrokers(bootstrap_servers, login, Random())
+        # Where one rack is enough, no log is read.
+        reads_logs = max(others, *min_insync_racks.values(), 1) > 1
+        self._cluster = KnownBrokers(
+            bootstrap_servers, login, Random(), identity if reads_logs else BrokerIdentity.ADDRESS
+        )
+        self._is_started = not reads_logs or identity is BrokerIdentity.ADDRESS
+        self._unproved: dict[int, str] = {}
+        """Why a broker's log does not count now, by broker."""
         self._requirements = {topic: Requirement(Thresholds(1, racks)) for topic, racks in min_insync_racks.items()}
         self._others = Requirement(Thresholds(1, others))
         self.seconds = seconds
@@ -91,6 +110,21 @@ class RecordVerifier:
     def close(self) -> None:
         self._cluster.close()
 
+    async def start(self) -> None:
+        """Have every broker prove which one it is, once. Errors: UnprovableBroker; ClusterUnreachable and OSError, after which it is tried again."""
+        if not self._is_started:
+            await self._cluster.refresh()
+            await self._cluster.require_proofs()
+            self._is_started = True
+
+    async def _connection(self, broker: int) -> BrokerConnection:
+        self._unproved.pop(broker, None)
+        try:
+            return await self._cluster.connection(broker)
+        except (OtherBroker, UnprovableBroker) as error:
+            self._unproved[broker] = str(error)
+            raise
+
     def _requirement(self, topic: str) -> Requirement:
         return self._requirements.get(topic, self._others)
 
@@ -99,7 +133,8 @@ class RecordVerifier:
         return self._requirement(topic).thresholds.min_insync_racks > 1
 
     async def before(self, topic: str, partition: int | None) -> RetriableProduceError | None:
-        """The error of a record that must not be sent, by metadata at most KEPT_SECONDS old. Errors: ClusterUnreachable."""
+        """The error of a record that must not be sent, by metadata at most KEPT_SECONDS old. Errors: ClusterUnreachable, UnprovableBroker."""
+        await self.start()
         sample = self._samples.get(topic)
         if sample is None or not is_known(sample, asyncio.get_running_loop().time(), KEPT_SECONDS):
             broker, _ = await self._cluster.any_broker()
@@ -170,6 +205,8 @@ class RecordVerifier:
                 pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
         for record in pending:
             record.expire()
+            for broker in self._replicas.get(record.partition, frozenset()) & self._unproved.keys():
+                failures.setdefault(record.partition, self._unproved[broker])
         errors = {record.partition: _error(record, failures.get(record.partition)) for record in records}
         return {partition: error for partition, error in errors.items() if error is not None}
 
@@ -177,8 +214,12 @@ class RecordVerifier:
         """Sample every replica of the partitions, and some brokers if those are unknown."""
         partitions = [record.partition for record in pending]
         try:
+            await self.start()
             if not self._cluster.by_id:
                 await self._cluster.refresh()
+        except UnprovableBroker as failure:
+            failures.update(dict.fromkeys(partitions, str(failure)))
+            return
         except (OSError, RackspanError) as failure:
             failures.update(dict.fromkeys(partitions, f"no broker responds: {failure}"))
             return
@@ -197,7 +238,7 @@ class RecordVerifier:
                 record.observe(newest)
 
     async def _sample(self, broker: int, topics: frozenset[str]) -> Sample:
-        connection = await self._cluster.connection(broker)
+        connection = await self._connection(broker)
         requested_at = asyncio.get_running_loop().time()
         metadata = await read_metadata(connection, topics)
         for reported in metadata.brokers:
@@ -222,7 +263,7 @@ class RecordVerifier:
                 )
 
     async def _read(self, replica: BrokerId, reads: frozenset[LogRead]) -> tuple[LogEnds, Mapping[LogRead, int]]:
-        connection = await self._cluster.connection(replica)
+        connection = await self._connection(replica)
         requested_at = asyncio.get_running_loop().time()
         ends, refused = await read_log_ends(connection, reads, self.seconds)
         return LogEnds(replica, requested_at, reads, ends), refused
@@ -321,6 +362,18 @@ class VerifierThread:
         except TimeoutError:
             verifying.cancel()
             return _not_verified(end_offsets, f"no result in {seconds:g} s")
+
+    def start(self) -> None:
+        """Have every broker that responds prove which one it is. Errors: UnprovableBroker, and the threads have ended."""
+        starting = self._begun(self.records.start())
+        try:
+            with suppress(OSError, ClusterUnreachable):
+                starting.result(START_SECONDS)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            starting.cancel()
 
     def _begun(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         if not self._thread.is_alive():

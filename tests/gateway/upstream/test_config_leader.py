@@ -1,12 +1,16 @@
 """The leader of the config topic, as brokers report it."""
 
 import asyncio
+from random import Random
 from typing import Any
 
 import pytest
 
+from rackspan.client.brokers import KnownBroker
+from rackspan.client.identity import BrokerIdentity
 from rackspan.client.login import Login
-from rackspan.errors import ClusterUnreachable
+from rackspan.errors import ClusterUnreachable, OtherBroker
+from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import ConfigLeader, Lead
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import (
@@ -14,6 +18,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tests.client.fake_broker import ProvingBroker
 from tests.gateway.upstream.test_config_topic import CONFIGS, brokers, cluster_of
 
 
@@ -52,3 +57,24 @@ def test_a_config_topic_without_a_leader_is_reported(error: int, leader: int, pa
     topic = MetadataResponseTopic(error_code=error, name=CONFIGS, partitions=of_topic)
     with pytest.raises(ClusterUnreachable, match=f"^{words}"):
         found(MetadataResponseData(topics=[topic]))
+
+
+@pytest.mark.parametrize("broker", [1, 2])
+def test_a_connection_to_the_leader_is_proved_to_be_the_leaders(broker: int) -> None:
+    """What is written to another broker is not in the leader's log, and what is read there not its end."""
+
+    async def scenario() -> bool:
+        responds = ProvingBroker(broker)
+        await responds.start()
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), identity=BrokerIdentity.PROVED)
+        cluster.cluster_id, cluster.by_id = "c", {1: KnownBroker(1, "127.0.0.1", responds.port)}
+        try:
+            (await ConfigLeader(CONFIGS, cluster, Login()).open(1)).close()
+        except OtherBroker:
+            return False
+        finally:
+            cluster.close()
+            await responds.close()
+        return True
+
+    assert asyncio.run(scenario()) is (broker == 1)

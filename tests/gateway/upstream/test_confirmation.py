@@ -2,12 +2,13 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from rackspan.client.identity import BrokerIdentity
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.gateway.upstream import quorum as quorum_module
@@ -22,7 +23,7 @@ from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumResponseTopicData,
 )
 from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData, FetchResponsePartitionData
-from tests.client.fake_broker import FakeBroker, Handle
+from tests.client.fake_broker import FakeBroker, Handle, ProvingBroker
 from tests.waiting import WITHIN_SECONDS
 
 NONE, NOT_LEADER, FENCED_EPOCH = 0, 6, 74
@@ -56,14 +57,17 @@ def described(controllers: list[FakeBroker]) -> Handle:
 
 
 @asynccontextmanager
-async def quorum(*others: int) -> AsyncIterator[tuple[MetadataQuorum, list[FakeBroker]]]:
-    """Controller 1 leads; the others respond with these errors to a request in its epoch."""
-    controllers = [FakeBroker() for _ in range(1 + len(others))]
+async def quorum(
+    *others: int, identity: BrokerIdentity = BrokerIdentity.ADDRESS, placed: Sequence[int] = ()
+) -> AsyncIterator[tuple[MetadataQuorum, list[FakeBroker]]]:
+    """Controller 1 leads; the others respond with these errors to a request in its epoch. `placed` are who responds at their addresses."""
+    controllers: list[FakeBroker] = [ProvingBroker(number, release=(4, 3)) for number in placed]
+    controllers = controllers or [FakeBroker() for _ in range(1 + len(others))]
     for one, error in zip(controllers, (NONE, *others), strict=True):
         await one.start()
         one.handles[ApiKey.FETCH] = fetched(error)
     controllers[0].handles[ApiKey.DESCRIBE_QUORUM] = described(controllers)
-    read = MetadataQuorum((("127.0.0.1", controllers[0].port),), Login(), None)
+    read = MetadataQuorum((("127.0.0.1", controllers[0].port),), Login(), None, identity)
     try:
         yield read, controllers
     finally:
@@ -89,6 +93,21 @@ def test_a_majority_is_enough(others: tuple[int, ...]) -> None:
 def test_a_leader_that_others_have_replaced_is_not_believed(others: tuple[int, ...]) -> None:
     with pytest.raises(ClusterUnreachable, match=rf"1 of {1 + len(others)} controllers confirm"):
         asyncio.run(offset_read(*others))
+
+
+@pytest.mark.parametrize("identity", list(BrokerIdentity))
+def test_a_leader_at_the_address_of_another_voter_does_not_confirm_itself(identity: BrokerIdentity) -> None:
+    async def scenario(*placed: int) -> int:
+        async with quorum(NONE, FENCED_EPOCH, identity=identity, placed=placed) as (read, _):
+            return (await read.current()).offset
+
+    assert asyncio.run(scenario(1, 2, 3)) == 0
+    if identity is BrokerIdentity.ADDRESS:
+        assert asyncio.run(scenario(1, 1, 3)) == 0
+        return
+    words = r"^1 of 3 controllers confirm .*; the address of controller 2 is answered by another one \(Unexpected"
+    with pytest.raises(ClusterUnreachable, match=words):
+        asyncio.run(scenario(1, 1, 3))
 
 
 def test_a_controller_that_is_silent_is_not_waited_for_where_a_majority_has_confirmed(

@@ -12,6 +12,7 @@ import pytest
 from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
+from rackspan.client.identity import BrokerIdentity
 from rackspan.client.login import Login
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.gateway.core.policies import FilePolicies, Policies
@@ -22,7 +23,7 @@ from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.messages.fetch import (
     FetchResponsePartitionData,
 )
-from tests.client.fake_broker import FakeBroker
+from tests.client.fake_broker import ProvingBroker
 from tests.client.test_observations import END, ORDERS, TOPIC_ID, data, responding
 from tests.waiting import WITHIN_SECONDS
 
@@ -34,10 +35,19 @@ def sample(requested_at: float) -> Sample:
     return Sample(1, requested_at, BITS, frozenset({"orders"}), {ORDERS: state}, {"orders": TOPIC_ID})
 
 
-async def completed_by(*responses: FetchResponsePartitionData | None, seconds: float) -> list[Hold]:
-    """Of one hold with brokers 2 and 3 to read. None: the broker takes connections and gives no response to a Fetch."""
-    fakes = [FakeBroker() for _ in responses]
-    cluster, loop = UpstreamCluster("127.0.0.1:1", Login(), Random(1)), asyncio.get_running_loop()
+async def completed_by(
+    *responses: FetchResponsePartitionData | None,
+    seconds: float,
+    placed: Sequence[int] = (2, 3),
+    identity: BrokerIdentity = BrokerIdentity.PROVED,
+) -> list[Hold]:
+    """Of one hold with brokers 2 and 3 to read, at whose addresses those of `placed` respond.
+
+    None: the broker takes connections and gives no response to a Fetch.
+    """
+    fakes = [ProvingBroker(broker) for broker in placed]
+    cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), identity=identity)
+    cluster.cluster_id, loop = "c", asyncio.get_running_loop()
     for number, (fake, response) in enumerate(zip(fakes, responses, strict=True), 2):
         await fake.start()
         cluster.record(number, "127.0.0.1", fake.port)
@@ -69,6 +79,19 @@ async def completed_by(*responses: FetchResponsePartitionData | None, seconds: f
 def test_a_broker_that_does_not_respond_holds_up_nobody() -> None:
     (hold,) = asyncio.run(completed_by(None, data(epoch=5, end=END), seconds=1.5))
     assert not hold.refusals
+
+
+@pytest.mark.parametrize("identity", list(BrokerIdentity))
+def test_the_log_of_the_leader_at_a_followers_address_completes_nothing(
+    identity: BrokerIdentity, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = asyncio.run(completed_by(None, data(epoch=5, end=END), seconds=0.5, placed=(2, 1), identity=identity))
+    by_address = identity is BrokerIdentity.ADDRESS
+    assert [hold.refusals for hold in done] == ([{}] if by_address else [])
+    assert (
+        any("the address of broker 3 is answered by another one" in one.message for one in caplog.records)
+        is not by_address
+    )
 
 
 def test_a_right_that_is_missing_is_logged_with_what_to_grant(caplog: pytest.LogCaptureFixture) -> None:

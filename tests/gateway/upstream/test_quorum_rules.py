@@ -31,6 +31,9 @@ class Connection:
         return FetchResponseData(error_code=error, responses=[FetchableTopicResponse(partitions=[partition])])
 
 
+ONE_VOTER = _Quorum(0, 5, {0: ("c", 0)})
+
+
 def reader(*connections: Connection | Exception, cluster_id: str | None = None) -> MetadataQuorum:
     """Its Nth controller is at ("c", N), and is connected to by the Nth of these."""
     made = MetadataQuorum((), Login(), cluster_id)
@@ -68,12 +71,12 @@ def test_a_fetch_continues_where_the_last_one_ended_and_never_waits_for_records(
 def test_a_voter_confirms_by_its_own_epoch_or_an_earlier_one(error: int, of_partition: int, confirms: bool) -> None:
     """NOT_LEADER_OR_FOLLOWER and UNKNOWN_LEADER_EPOCH are no sign of a later leader; FENCED_LEADER_EPOCH is."""
     made = reader(Connection(error, of_partition))
-    assert asyncio.run(made._has_no_later(("c", 0), 5)) is confirms
+    assert asyncio.run(made._has_no_later(ONE_VOTER, 0)) is confirms
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), TimeoutError(), RackspanError("no login")])
 def test_a_voter_that_cannot_be_reached_confirms_nothing(error: Exception) -> None:
-    assert not asyncio.run(reader(error)._has_no_later(("c", 0), 5))
+    assert not asyncio.run(reader(error)._has_no_later(ONE_VOTER, 0))
 
 
 @pytest.mark.parametrize(

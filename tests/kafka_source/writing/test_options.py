@@ -14,6 +14,8 @@ WRONG = [
     ({"path": "orders"}, "option path: save() and start() take no path here; the option topic names the topic"),
     ({"min.insync.racks": "0"}, "option min.insync.racks: '0' is not a positive whole number"),
     ({"min.insync.racks": "2", "underMinRacks": "stop"}, "option underMinRacks: 'stop' is not one of fail, wait"),
+    ({"min.insync.racks": "2", "broker.identity": "none"}, "option broker.identity: 'none' is not one of proved, address"),
+    ({"broker.identity": "address"}, "option broker.identity: no broker's log is read without min.insync.racks; set"),
     ({"underMinRacks": "wait"}, "option underMinRacks: it says what to do where racks are few; set min.insync.racks"),
     ({"kafka.acks": "1"}, "option kafka.acks: '1' is not possible; the sink's producer is idempotent, with acks=all"),
     ({"kafka.enable.idempotence": "false"}, "option kafka.enable.idempotence: 'false' is not possible"),
@@ -52,7 +54,8 @@ def test_every_option_has_an_effect() -> None:
         assert parse_sink({**LEAST, name: value}) != parse_sink(LEAST), name
     two = {**LEAST, "min.insync.racks": "2"}
     assert parse_sink({**two, "underMinRacks": "wait"}) != parse_sink(two)
-    assert {*values, "underMinRacks", "commandConfig"} == set(SINK_OPTIONS)
+    assert parse_sink({**two, "broker.identity": "address"}) != parse_sink(two)
+    assert {*values, "underMinRacks", "broker.identity", "commandConfig"} == set(SINK_OPTIONS)
 
 
 def test_javas_producer_properties_become_librdkafkas() -> None:

@@ -9,16 +9,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
+from rackspan.client.identity import described_broker
 from rackspan.errors import ClusterRequestFailed, RackspanError
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.model import MIN_INSYNC_RACKS
-from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.configs import (
-    DescribeConfigsRequestData,
-    DescribeConfigsResource,
-    DescribeConfigsResourceResult,
-)
+from rackspan.wire.messages.configs import DescribeConfigsResourceResult
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +26,7 @@ _BROKER, _DEFAULT = 2, 3
 
 async def broker_config(cluster: UpstreamCluster, broker: int, key: str) -> DescribeConfigsResourceResult | None:
     """One config of one broker, which only that broker serves; None if it has none. Errors: OSError, RackspanError."""
-    resource = DescribeConfigsResource(
-        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=[key]
-    )
-    request = DescribeConfigsRequestData(resources=[resource], include_synonyms=True)
-    (result,) = (await (await cluster.connection(broker)).call(ApiKey.DESCRIBE_CONFIGS, request)).results
+    result = await described_broker(await cluster.connection(broker), broker, key)
     if result.error_code != 0:
         raise ClusterRequestFailed(
             f"{result.error_message or result.error_code}; grant DESCRIBE_CONFIGS on the cluster"

@@ -12,6 +12,7 @@ from uuid import UUID
 from rackspan.acks.min_insync_racks import RackBits, rack_bits
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.errors import raise_for
+from rackspan.client.identity import BrokerIdentity
 from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.model import Broker, BrokerId, RackId
@@ -35,8 +36,15 @@ FENCED_SINCE: Final = 2
 class UpstreamCluster(KnownBrokers):
     """Brokers that are or were up, with their racks. `on_refresh` is called when a refresh has finished."""
 
-    def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:
-        super().__init__(bootstrap_servers, login, rng)
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        login: Login,
+        rng: Random,
+        locator: RackLocator | None = None,
+        identity: BrokerIdentity = BrokerIdentity.ADDRESS,
+    ) -> None:
+        super().__init__(bootstrap_servers, login, rng, identity)
         self._locator = locator
         self._located: dict[BrokerId, RackId | None] = {}
         """What the locator found, of each broker that it was called about."""

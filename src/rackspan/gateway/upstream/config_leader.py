@@ -95,7 +95,9 @@ class ConfigLeader:
         known = self._cluster.by_id.get(leader)
         if known is None:
             raise ClusterUnreachable(f"the leader of {self.topic}, broker {leader}, is not known")
-        return await BrokerConnection.open(known.host, known.port, self._login)
+        connection = await BrokerConnection.open(known.host, known.port, self._login)
+        await self._cluster.prove(connection, leader)
+        return connection
 
     async def listed_offset(self, connection: BrokerConnection, timestamp: int) -> int:
         """ListOffsets of the leader.

@@ -14,8 +14,16 @@ from typing import Final, cast
 from uuid import UUID
 
 from rackspan.client.connection import BrokerConnection, first
+from rackspan.client.identity import BrokerIdentity, prove_node
 from rackspan.client.login import Login
-from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, RackspanError
+from rackspan.errors import (
+    ClusterRequestFailed,
+    ClusterUnauthorized,
+    ClusterUnreachable,
+    OtherBroker,
+    RackspanError,
+    UnprovableBroker,
+)
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, compact_array, compact_string, int32, int64, tagged_fields
 from rackspan.text import count_noun
@@ -66,12 +74,22 @@ class _Quorum:
 class MetadataQuorum:
     """`image` is the state as of the last read."""
 
-    def __init__(self, controllers: tuple[tuple[str, int], ...], login: Login, cluster_id: str | None) -> None:
+    def __init__(
+        self,
+        controllers: tuple[tuple[str, int], ...],
+        login: Login,
+        cluster_id: str | None,
+        identity: BrokerIdentity = BrokerIdentity.ADDRESS,
+    ) -> None:
         self._configured = controllers
         self._login = login
         self._cluster_id = cluster_id
-        self._connections: dict[tuple[str, int], BrokerConnection] = {}
+        self._identity = identity
+        self._connections: dict[tuple[tuple[str, int], int | None], BrokerConnection] = {}
+        """By address, and by the voter that it was proved to be; None before the voters are known."""
         self._quorum: _Quorum | None = None
+        self._unproved = ""
+        """Why a voter of the last read does not count."""
         self._lock = asyncio.Lock()
         self._next: asyncio.Task[CommittedImage] | None = None
         self.image = CommittedImage()
@@ -100,9 +118,9 @@ class MetadataQuorum:
     async def _read(self) -> CommittedImage:
         while True:
             quorum = self._quorum = self._quorum or await self._find_leader()
-            voters = self.image.voters
-            others = [address for voter, address in quorum.voters.items() if voter != quorum.leader]
-            confirmations = [asyncio.create_task(self._has_no_later(address, quorum.epoch)) for address in others]
+            voters, self._unproved = self.image.voters, ""
+            others = [voter for voter in quorum.voters if voter != quorum.leader]
+            confirmations = [asyncio.create_task(self._has_no_later(quorum, voter)) for voter in others]
             try:
                 await self._replay(quorum)
                 if self.image.voters == voters:
@@ -125,19 +143,23 @@ class MetadataQuorum:
             confirmed += sum(confirmation.result() for confirmation in done)
         if confirmed < needed:
             raise ClusterUnreachable(
-                f"{confirmed} of {count_noun(len(quorum.voters), 'controller')} confirm that {quorum.leader} leads the quorum, expected at least {needed}"
+                f"{confirmed} of {count_noun(len(quorum.voters), 'controller')} confirm that {quorum.leader} leads the quorum, "
+                f"expected at least {needed}{self._unproved}"
             )
 
-    async def _has_no_later(self, address: tuple[str, int], epoch: int) -> bool:
+    async def _has_no_later(self, quorum: _Quorum, voter: int) -> bool:
         try:
-            partition = await self._fetch(await self._connection(address), epoch)
+            partition = await self._fetch(await self._voter(quorum, voter), quorum.epoch)
+        except (OtherBroker, UnprovableBroker) as error:
+            self._unproved = f"; {error}"
+            return False
         except (OSError, RackspanError):
             return False
         return partition.error_code in _NO_LATER_LEADER
 
     async def _replay(self, quorum: _Quorum) -> None:
         """Replay up to the high watermark that the leader reports now. Errors: ClusterUnreachable where that cannot be reached."""
-        connection = await self._connection(quorum.voters[quorum.leader])
+        connection = await self._voter(quorum, quorum.leader)
         until: int | None = None
         has_diverged = False
         while True:
@@ -280,12 +302,28 @@ class MetadataQuorum:
         voters[partition.leader_id] = address
         return _Quorum(partition.leader_id, partition.leader_epoch, voters)
 
-    async def _connection(self, address: tuple[str, int]) -> BrokerConnection:
-        known = self._connections.get(address)
+    async def _voter(self, quorum: _Quorum, voter: int) -> BrokerConnection:
+        """A connection that is proved to be the voter's, if that is required: a deposed leader at another's address would confirm itself."""
+        if self._identity is BrokerIdentity.ADDRESS:
+            return await self._connection(quorum.voters[voter])
+        other = min(quorum.voters.keys() - {voter}, default=voter + 1)
+        return await self._connection(quorum.voters[voter], voter, other)
+
+    async def _connection(
+        self, address: tuple[str, int], voter: int | None = None, other: int | None = None
+    ) -> BrokerConnection:
+        known = self._connections.get((address, voter))
         if known is None or known.is_over:
             if known is not None:
                 known.close()
-            known = self._connections[address] = await BrokerConnection.open(*address, self._login)
+            known = await BrokerConnection.open(*address, self._login)
+            if voter is not None and other is not None:
+                try:
+                    await prove_node(known, self._cluster_id, "controller", voter, other)
+                except BaseException:
+                    known.close()
+                    raise
+            self._connections[address, voter] = known
         return known
 
     def close(self) -> None:

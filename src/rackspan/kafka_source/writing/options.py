@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
 from rackspan.errors import UsageError
 from rackspan.kafka_source.option_values import choice, count, positive
 from rackspan.kafka_source.options import (
@@ -18,7 +19,10 @@ from rackspan.kafka_source.options import (
     without_effect,
 )
 
-SINK_OPTIONS: Final = ("topic", "min.insync.racks", "underMinRacks", "commandConfig", "progressTimeoutMs")
+SINK_OPTIONS: Final = (
+    *("topic", "min.insync.racks", "underMinRacks", BROKER_IDENTITY),
+    *("commandConfig", "progressTimeoutMs"),
+)
 _OF_SPARK: Final = ("checkpointLocation",)
 """Spark gives the sink of a stream the query's own options too."""
 
@@ -87,6 +91,7 @@ class SinkOptions:
     """For all rows; None where each row names its topic."""
     min_insync_racks: int = 1
     wait_for_racks: bool = False
+    broker_identity: BrokerIdentity = BrokerIdentity.PROVED
     without_effect: tuple[str, ...] = ()
     """Options that were given and that a write ignores."""
 
@@ -107,6 +112,10 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
         raise UsageError(
             "option underMinRacks: it says what to do where racks are few; set min.insync.racks to 2 or more"
         )
+    if BROKER_IDENTITY in values and racks == 1:
+        raise UsageError(
+            f"option {BROKER_IDENTITY}: no broker's log is read without min.insync.racks; set that to 2 or more"
+        )
     timeout = positive(values, "progressTimeoutMs")
     if values.get("topic", "-").strip() == "":
         raise UsageError("option topic: no topic is named")
@@ -119,5 +128,6 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
         topic=values["topic"].strip() if "topic" in values else None,
         min_insync_racks=racks,
         wait_for_racks=choice(values, "underMinRacks", (FAIL, WAIT)) == WAIT,
+        broker_identity=BrokerIdentity(choice(values, BROKER_IDENTITY, tuple(known.value for known in BrokerIdentity))),
         without_effect=ignored,
     )

@@ -80,7 +80,7 @@ class WriteReport:
 
 @contextmanager
 def opened_sender(options: SinkOptions) -> Iterator["RowSender"]:
-    """A sender with a producer of its own. Errors: UsageError, ClusterUnreachable."""
+    """A sender with a producer of its own. Errors: UsageError, ClusterUnreachable, UnprovableBroker."""
     try:
         producer = Producer(_producer_settings(options))
     except KafkaException as error:
@@ -101,8 +101,13 @@ def _verifier(options: SinkOptions) -> Iterator[Verify]:
         return
     login = login_of(kafka_python_settings(options.client.properties))
     verifier = VerifierThread(
-        RecordVerifier(options.client.bootstrap_servers, login, {}, others=options.min_insync_racks)
+        RecordVerifier(
+            *(options.client.bootstrap_servers, login, {}),
+            others=options.min_insync_racks,
+            identity=options.broker_identity,
+        )
     )
+    verifier.start()
     try:
         yield verifier.verify
     finally:

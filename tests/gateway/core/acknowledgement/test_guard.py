@@ -97,6 +97,8 @@ def first_violation(
     metadata_lag: float = 0.03,
     reads_by_name: bool = False,
     forges: bool = False,
+    misplaces: bool = False,
+    proves: bool = True,
 ) -> str | None:
     for seed in seeds:
         world = World(
@@ -104,6 +106,8 @@ def first_violation(
             metadata_lag=metadata_lag,
             reads_by_name=reads_by_name,
             forges=forges,
+            misplaces=misplaces,
+            proves=proves,
         )
         if violations := world.run():
             return f"seed {seed}, {violations[0].at:.3f} s: {violations[0].what}"
@@ -206,6 +210,27 @@ def test_a_client_that_plays_followers_gets_nothing_acknowledged_that_they_lack(
 def test_what_the_controllers_have_committed_needs_no_logs_unless_a_client_plays_followers() -> None:
     assert first_violation(NoLogs(), range(SEEDS), STRICT, metadata_lag=0.0) is None
     assert first_violation(NoLogs(), range(SEEDS), STRICT, metadata_lag=0.0, forges=True) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("settings", "metadata_lag"), [(STRICT, 0.0), (GuardSettings(), LATE_SECONDS)])
+def test_the_log_of_another_broker_at_a_followers_address_counts_for_nothing(
+    settings: GuardSettings, metadata_lag: float
+) -> None:
+    worlds = [
+        World(seed, VerificationRules(), settings, metadata_lag=metadata_lag, misplaces=True) for seed in range(SEEDS)
+    ]
+    assert [violation for world in worlds for violation in world.run()] == []
+    assert sum(world.acknowledged for world in worlds) > 200 * SEEDS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_by", ["gateway", "producer"])
+def test_an_address_that_is_taken_for_the_broker_is_found(as_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if as_by == "producer":
+        as_a_producer(monkeypatch)
+    found = first_violation(VerificationRules(), range(SEEDS), metadata_lag=LATE_SECONDS, misplaces=True, proves=False)
+    assert found is not None
 
 
 def test_mode_pre_leaks() -> None:

@@ -72,6 +72,10 @@ class World:
     """A reader's mistake: the log of an earlier topic counts."""
     forges: bool = False
     """Whether a client plays followers: it sends their fetches to the leader, past the gateway."""
+    misplaces: bool = False
+    """Whether the address of a follower that is away is answered by another broker."""
+    proves: bool = True
+    """False, a reader's mistake: whoever responds at a broker's address counts as the broker."""
     end: int = 0
     violations: list[Violation] = field(default_factory=list)
     acknowledged: int = 0
@@ -85,6 +89,8 @@ class World:
         self.now = 0.0
         self.guard = AcknowledgementGuard(self.settings, self.rules)
         self.followers = {2: Follower(), 3: Follower()}
+        self.at_address = {broker: broker for broker in self.racks}
+        """Who responds at the address of each broker."""
         self.log: list[Entry] = []
         self.epoch, self.topic = 7, 0
         self.watermark = 0
@@ -118,6 +124,8 @@ class World:
             self.later(self.rng.uniform(1, 8), self.cut_sampler)
         if self.forges:
             self.later(self.rng.uniform(0.5, 5), self.forge)
+        if self.misplaces:
+            self.later(0.0, self.misplace)
         self.later(EXPIRY_SECONDS, self.expire)
         while self._events and self._events[0][0] < self.seconds:
             self.now, _, event = heapq.heappop(self._events)
@@ -271,13 +279,18 @@ class World:
         self.later(self.rng.uniform(0.0001, 0.002), lambda: self.respond_read(replica, reads, requested_at))
 
     def respond_read(self, replica: BrokerId, reads: frozenset[LogRead], requested_at: float) -> None:
-        if replica != LEADER and self.followers[replica].frozen:
-            self.later(READ_TIMEOUT, lambda: self.observe_read(LogEnds(replica, requested_at, frozenset(), {})))
+        unread = LogEnds(replica, requested_at, frozenset(), {})
+        responds = self.at_address[replica]
+        if responds != replica and self.proves:
+            self.later(self.rng.uniform(0.0001, 0.01), lambda: self.observe_read(unread))
+            return
+        if responds != LEADER and self.followers[responds].frozen:
+            self.later(READ_TIMEOUT, lambda: self.observe_read(unread))
             return
         log, topic = (
             (self.log, self.topic)
-            if replica == LEADER
-            else (self.followers[replica].log, self.followers[replica].topic)
+            if responds == LEADER
+            else (self.followers[responds].log, self.followers[responds].topic)
         )
         ends: dict[LogRead, LogEnd | None] = {
             read: log_end(log, read.leader_epoch)
@@ -358,6 +371,15 @@ class World:
                     self.alter(self.isr | {broker})
         self.advance()
         self.later(0.003, self.forge)
+
+    def misplace(self) -> None:
+        """The address of a follower that does nothing is given to another broker, until the follower is back."""
+        for broker, follower in self.followers.items():
+            if not follower.frozen and not follower.isolated:
+                self.at_address[broker] = broker
+            elif self.at_address[broker] == broker:
+                self.at_address[broker] = self.rng.choice(sorted(self.racks.keys() - {broker}))
+        self.later(0.05, self.misplace)
 
     def check_lag(self) -> None:
         end = len(self.log)

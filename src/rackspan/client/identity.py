@@ -1,0 +1,135 @@
+"""Proof that a connection ends at the broker, or the controller, that metadata names at its address.
+
+An address is answered by another broker after it was given to another host (pods, DHCP), behind a load balancer, or with a wrong port.
+What such a broker has in its log is no copy of what the other one should have. The proof is of one connection: another one needs its own.
+"""
+
+import asyncio
+from enum import Enum
+from typing import Final
+
+from rackspan.client.connection import BrokerConnection, first
+from rackspan.errors import OtherBroker, UnprovableBroker, UsageError
+from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.api_versions import ApiVersionsRequestData, ApiVersionsResponseData
+from rackspan.wire.messages.configs import (
+    DescribeConfigsRequestData,
+    DescribeConfigsResource,
+    DescribeConfigsResponseData,
+    DescribeConfigsResult,
+)
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
+
+BROKER_IDENTITY: Final = "broker.identity"
+
+_CHECKED_SINCE: Final = 5
+"""The version of ApiVersions that names the cluster and the broker (KIP-1242, Kafka 4.4)."""
+
+_ANY_KEY: Final = "broker.id"
+"""One config is enough, and no keys would be all keys."""
+
+
+class BrokerIdentity(Enum):
+    """What shows which broker a connection ends at."""
+
+    PROVED = "proved"
+    """The broker itself, on each connection."""
+    ADDRESS = "address"
+    """Its address: whoever responds there counts as the broker."""
+
+
+def identity_of(key: str, value: str) -> BrokerIdentity:
+    """Errors: UsageError, naming the key."""
+    try:
+        return BrokerIdentity(value)
+    except ValueError:
+        choices = " or ".join(identity.value for identity in BrokerIdentity)
+        raise UsageError(f"{key} {value!r}: it is {choices}") from None
+
+
+async def prove_cluster(connection: BrokerConnection, cluster_id: str, broker: int) -> None:
+    """Errors: OtherBroker for a broker of another cluster; OSError, RackspanError."""
+    request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
+    metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+    if metadata.cluster_id != cluster_id:
+        raise OtherBroker(
+            f"the address of broker {broker} of cluster {cluster_id} is answered by a broker of cluster {metadata.cluster_id}; "
+            "look at its advertised.listeners and what is behind the address"
+        )
+
+
+async def prove_node(connection: BrokerConnection, cluster_id: str | None, kind: str, node: int, other: int) -> None:
+    """Returns if the connection, after its login, ends at this node. `kind` is broker or controller, `other` the id of another that is up.
+
+    By ApiVersions, if the broker compares ids there (Kafka 4.4, KIP-1242), else by DescribeConfigs of its own configs, which any other
+    broker refuses. The other id has to be refused too: a broker that compares nothing accepts both, and so does a proxy that passes
+    a request on to the broker which it names. Errors: OtherBroker; UnprovableBroker; OSError, RackspanError.
+    """
+    who = f"{kind} {node}"
+    if not await _is_named_by_versions(connection, cluster_id, who, node, other):
+        await _describe_itself(connection, who, node, other)
+
+
+async def _is_named_by_versions(
+    connection: BrokerConnection, cluster_id: str | None, who: str, node: int, other: int
+) -> bool:
+    """Whether ApiVersions shows it. False if the broker compares no ids. Errors: OtherBroker."""
+    offered = connection.offered(ApiKey.API_VERSIONS)
+    if cluster_id is None or offered is None or offered[1] < _CHECKED_SINCE:
+        return False
+
+    async def error_of(named: int) -> int:
+        request = ApiVersionsRequestData(
+            client_software_name="rackspan", client_software_version="1", cluster_id=cluster_id, node_id=named
+        )
+        response: ApiVersionsResponseData = await connection.call(ApiKey.API_VERSIONS, request, _CHECKED_SINCE)
+        return response.error_code
+
+    with_other, with_own = await asyncio.gather(error_of(other), error_of(node))
+    if with_other != ErrorCode.REBOOTSTRAP_REQUIRED:
+        return False
+    if with_own == ErrorCode.REBOOTSTRAP_REQUIRED:
+        raise OtherBroker(_answered(who, "it refuses that id"))
+    return with_own == ErrorCode.NONE
+
+
+async def _describe_itself(connection: BrokerConnection, who: str, node: int, other: int) -> None:
+    # Two requests: a proxy may pass one on by the first broker that it names.
+    of_other, own = await asyncio.gather(*(described_broker(connection, named, _ANY_KEY) for named in (other, node)))
+    if own.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+        raise UnprovableBroker(_unproved(who, "grant DESCRIBE_CONFIGS on the cluster to this user"))
+    if own.error_code == ErrorCode.INVALID_REQUEST:
+        raise OtherBroker(_answered(who, own.error_message or "it refuses that id"))
+    if own.error_code != ErrorCode.NONE:
+        why = own.error_message or error_code(own.error_code).name
+        raise UnprovableBroker(_unproved(who, f"make it describe its own configs ({why})"))
+    if of_other.error_code != ErrorCode.INVALID_REQUEST:
+        raise UnprovableBroker(
+            _unproved(who, f"connect to it without a proxy, since what is at its address responds for {other} too")
+        )
+
+
+async def described_broker(connection: BrokerConnection, broker: int, key: str) -> DescribeConfigsResult:
+    """One config of one broker, which only that broker serves, with an error code. Errors: OSError, RackspanError."""
+    resource = DescribeConfigsResource(
+        resource_type=ConfigResourceType.BROKER, resource_name=str(broker), configuration_keys=[key]
+    )
+    request = DescribeConfigsRequestData(resources=[resource], include_synonyms=True)
+    response: DescribeConfigsResponseData = await connection.call(ApiKey.DESCRIBE_CONFIGS, request)
+    return first(response.results, "broker")
+
+
+def _answered(who: str, why: str) -> str:
+    return (
+        f"the address of {who} is answered by another one ({why}); "
+        "look at its advertised.listeners and what is behind the address"
+    )
+
+
+def _unproved(who: str, remedy: str) -> str:
+    return (
+        f"{who} gives no proof which one it is, so that its log cannot count: {remedy}, "
+        f"or set {BROKER_IDENTITY} to {BrokerIdentity.ADDRESS.value} (docs/min-insync-racks.md says what is not promised then)"
+    )

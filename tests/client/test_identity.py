@@ -1,0 +1,198 @@
+"""Which broker a connection ends at: proved by the broker, refused where another one responds, never guessed."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+import pytest
+
+from rackspan.client.brokers import KnownBroker, KnownBrokers
+from rackspan.client.identity import BrokerIdentity, identity_of
+from rackspan.client.login import Login
+from rackspan.errors import ClusterUnreachable, OtherBroker, RackspanError, UnprovableBroker, UsageError
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataResponseBroker
+from tests.client.fake_broker import FakeBroker, ProvingBroker, api_versions, configs_of
+from tests.waiting import WITHIN_SECONDS
+
+NO_RIGHT, UNKNOWN = 31, -1
+ELSEWHERE = "look at its advertised.listeners and what is behind the address"
+
+
+def known_at(brokers: dict[int, FakeBroker], identity: BrokerIdentity = BrokerIdentity.PROVED) -> KnownBrokers:
+    """Cluster "c" whose metadata names these addresses."""
+    known = KnownBrokers("127.0.0.1:1", Login(), Random(1), identity)
+    known.cluster_id = "c"
+    known.by_id = {number: KnownBroker(number, "127.0.0.1", broker.port) for number, broker in brokers.items()}
+    return known
+
+
+def connected(responds: FakeBroker, *, as_broker: int = 3, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Any:
+    """The connection to the address of a broker at which another one may respond, or its error."""
+
+    async def scenario() -> Any:
+        await responds.start()
+        known = known_at({1: responds, as_broker: responds}, identity)
+        try:
+            return await known.connection(as_broker)
+        except RackspanError as error:
+            return error
+        finally:
+            known.close()
+            await responds.close()
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("release", [(3, 9), (4, 4)])
+def test_a_broker_proves_itself_and_another_one_at_its_address_does_not(release: tuple[int, int]) -> None:
+    assert not isinstance(connected(ProvingBroker(3, release=release)), Exception)
+    refused = connected(ProvingBroker(2, release=release))
+    assert isinstance(refused, OtherBroker)
+    assert str(refused).startswith("the address of broker 3 is answered by another one (")
+    assert str(refused).endswith(ELSEWHERE)
+
+
+@pytest.mark.parametrize("release", [(3, 9), (4, 4)])
+def test_the_broker_of_another_cluster_with_the_same_id_does_not(release: tuple[int, int]) -> None:
+    refused = connected(ProvingBroker(3, cluster="other", release=release))
+    assert isinstance(refused, OtherBroker)
+    assert str(refused) == (
+        f"the address of broker 3 of cluster c is answered by a broker of cluster other; {ELSEWHERE}"
+    )
+
+
+@pytest.mark.parametrize("release", [(3, 9), (4, 4)])
+def test_by_its_address_whoever_responds_is_the_broker(release: tuple[int, int]) -> None:
+    other = ProvingBroker(2, release=release)
+    assert not isinstance(connected(other, identity=BrokerIdentity.ADDRESS), Exception)
+    assert set(other.received) == {ApiKey.API_VERSIONS}
+
+
+def test_a_broker_that_accepts_every_id_is_asked_for_its_configs() -> None:
+    """A controller of Kafka 4.4 does, as a broker would that compares none."""
+    accepting = ProvingBroker(3)
+    accepting.handles[ApiKey.API_VERSIONS] = api_versions({})
+    assert not isinstance(connected(accepting), Exception)
+    assert ApiKey.DESCRIBE_CONFIGS in accepting.received
+    accepting = ProvingBroker(2)
+    accepting.handles[ApiKey.API_VERSIONS] = api_versions({})
+    assert isinstance(connected(accepting), OtherBroker)
+
+
+def test_a_proxy_that_sends_each_request_to_the_broker_that_it_names_is_no_proof() -> None:
+    """It responds by the configs of whichever broker is named, and by one broker's log."""
+    proxy = ProvingBroker(2, release=(3, 9))
+    proxy.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: 0)
+    refused = connected(proxy)
+    assert isinstance(refused, UnprovableBroker)
+    assert str(refused).startswith(
+        "broker 3 gives no proof which one it is, so that its log cannot count: connect to it without a proxy, since what is "
+        "at its address responds for 1 too, or set broker.identity to address ("
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (NO_RIGHT, "grant DESCRIBE_CONFIGS on the cluster to this user"),
+        (UNKNOWN, "make it describe its own configs (UNKNOWN_SERVER_ERROR)"),
+    ],
+)
+def test_who_cannot_have_a_proof_reads_what_to_grant_or_to_set(error: int, remedy: str) -> None:
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: error)
+    refused = connected(broker)
+    assert isinstance(refused, UnprovableBroker)
+    assert str(refused) == (
+        f"broker 3 gives no proof which one it is, so that its log cannot count: {remedy}, or set broker.identity to address "
+        "(docs/min-insync-racks.md says what is not promised then)"
+    )
+
+
+def test_every_connection_is_proved_anew() -> None:
+    """The broker ends the first one, and its address is answered by another from then on."""
+
+    async def scenario() -> None:
+        broker = ProvingBroker(3)
+        await broker.start()
+        known = known_at({3: broker})
+        first = await known.connection(3)
+        assert await known.connection(3) is first
+        assert broker.received.count(ApiKey.METADATA) == 1
+        first.close()
+        broker.handles[ApiKey.API_VERSIONS] = api_versions({}, ("c", 2))
+        with pytest.raises(OtherBroker):
+            await known.connection(3)
+        async with asyncio.timeout(WITHIN_SECONDS):
+            # Both: nobody uses a connection that was not proved.
+            while broker.ended < 2:
+                await asyncio.sleep(0.01)
+        broker.handles[ApiKey.API_VERSIONS] = api_versions({}, ("c", 3))
+        assert await known.connection(3) is not first
+        known.close()
+        await broker.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_cluster_does_not_become_another_one() -> None:
+    async def scenario() -> None:
+        broker = ProvingBroker(1)
+        await broker.start()
+        broker.reported = [MetadataResponseBroker(node_id=1, host="127.0.0.1", port=broker.port)]
+        known = KnownBrokers(f"127.0.0.1:{broker.port}", Login(), Random(1), BrokerIdentity.PROVED)
+        known.record(1, "127.0.0.1", broker.port)
+        with pytest.raises(ClusterUnreachable, match="broker 1 cannot be proved before the cluster's id is known"):
+            await known.connection(1)
+        known.by_id.clear()
+        await known.refresh()
+        broker.cluster = "other"
+        with pytest.raises(
+            OtherBroker, match="metadata is of cluster other, and the brokers before were of c: an addr"
+        ):
+            await known.refresh()
+        assert known.cluster_id == "c"
+        known.close()
+        await broker.close()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("identity", list(BrokerIdentity))
+def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: BrokerIdentity) -> None:
+    """A broker that is down, or whose address another one has, hinders no start."""
+
+    async def scenario() -> list[str]:
+        proving, silent, misplaced, unprovable = (
+            ProvingBroker(1),
+            FakeBroker(),
+            ProvingBroker(1),
+            ProvingBroker(4, release=(3, 9)),
+        )
+        unprovable.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: NO_RIGHT)
+        silent.handles.clear()
+        started: list[str] = []
+        every = {1: proving, 2: silent, 3: misplaced, 4: unprovable}
+        for broker in every.values():
+            await broker.start()
+        for brokers in ({1, 2, 3}, {1, 2, 3, 4}):
+            known = known_at({number: every[number] for number in brokers}, identity)
+            try:
+                await known.require_proofs()
+                started.append("started")
+            except UnprovableBroker as error:
+                started.append(str(error)[:30])
+            known.close()
+        for broker in every.values():
+            await broker.close()
+        return started
+
+    refused = "broker 4 gives no proof which o" if identity is BrokerIdentity.PROVED else "started"
+    assert asyncio.run(scenario()) == ["started", refused[:30]]
+
+
+def test_an_identity_is_one_of_two() -> None:
+    assert identity_of("k", "address") is BrokerIdentity.ADDRESS
+    with pytest.raises(UsageError, match=r"^broker_identity 'name': it is proved or address$"):
+        identity_of("broker_identity", "name")
