@@ -54,6 +54,15 @@ def test_a_broker_proves_itself_and_another_one_at_its_address_does_not(release:
 
 
 @pytest.mark.parametrize("release", [(3, 9), (4, 4)])
+def test_the_broker_whose_own_id_is_tried_as_the_wrong_one_is_another_one_too(release: tuple[int, int]) -> None:
+    """Of brokers 1 and 3 it is 1, which responds at the address of 3 and has no right to describe its configs."""
+    responds = ProvingBroker(1, release=release)
+    if release >= (4, 4):
+        responds.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: NO_RIGHT)
+    assert isinstance(connected(responds), OtherBroker)
+
+
+@pytest.mark.parametrize("release", [(3, 9), (4, 4)])
 def test_the_broker_of_another_cluster_with_the_same_id_does_not(release: tuple[int, int]) -> None:
     refused = connected(ProvingBroker(3, cluster="other", release=release))
     assert isinstance(refused, OtherBroker)

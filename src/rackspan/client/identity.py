@@ -88,11 +88,10 @@ async def _is_named_by_versions(
         return response.error_code
 
     with_other, with_own = await asyncio.gather(error_of(other), error_of(node))
-    if with_other != ErrorCode.REBOOTSTRAP_REQUIRED:
-        return False
     if with_own == ErrorCode.REBOOTSTRAP_REQUIRED:
+        # Whatever it makes of the other id, which may be its own.
         raise OtherBroker(_answered(who, "it refuses that id"))
-    return with_own == ErrorCode.NONE
+    return with_own == ErrorCode.NONE and with_other == ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 async def _describe_itself(connection: BrokerConnection, who: str, node: int, other: int) -> None:

@@ -41,10 +41,10 @@ class GuardedAIOKafkaProducer:
         """Errors: UnprovableBroker, unless `broker_identity` is "address"; those of the client."""
         try:
             await self._records.start()
-            await self._producer.start()
         except BaseException:
-            self._records.close()
+            await self.stop()
             raise
+        await self._producer.start()
 
     async def stop(self) -> None:
         """Returns when every record was delivered, after STOP_SECONDS at most."""

@@ -1,0 +1,235 @@
+"""Which broker of Apache Kafka a connection ends at: what each release proves, with ACLs and without, and who does not start."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from rackspan.client.brokers import KnownBroker, KnownBrokers
+from rackspan.client.config import kafka_python_settings, librdkafka_settings
+from rackspan.client.connection import BrokerConnection
+from rackspan.client.identity import BrokerIdentity, prove_node
+from rackspan.client.login import Login, login_of
+from rackspan.errors import OtherBroker, RackspanError, UnprovableBroker
+from rackspan.gateway.app import open_gateway
+from rackspan.gateway.config import parse_config
+from rackspan.kafka_process import TESTED_VERSIONS, KafkaCluster
+from rackspan.kafka_source.writing.options import parse_sink
+from rackspan.kafka_source.writing.sender import opened_sender
+from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
+from tests.gateway.running import document
+from tests.kafka_fixtures import SECURED, USERS, client_properties, started
+from tests.secured_fixtures import admin_client
+from tests.waiting import WITHIN_SECONDS, eventually
+
+pytestmark = [pytest.mark.kafka, pytest.mark.rest]
+
+NEWEST, OLDEST = TESTED_VERSIONS[-1], TESTED_VERSIONS[0]
+COMPARES_IDS = "4.4"
+PROVED = "proved"
+RELEASES = [
+    version if version in (NEWEST, OLDEST) else pytest.param(version, marks=pytest.mark.soak)
+    for version in TESTED_VERSIONS
+]
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def secured(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Two brokers with ACLs: `reader` has DESCRIBE_CONFIGS on the cluster, `nobody` has nothing."""
+    cluster = KafkaCluster(("a", "b"), 2, version=request.param, controllers={101: None}, config=SECURED)
+    for secured in started(cluster):
+        grant(secured, "reader", AclOperation.DESCRIBE_CONFIGS)
+        eventually(
+            lambda secured=secured: (
+                [proof(secured, login("reader"), broker, broker) for broker in (1, 2)] == [PROVED] * 2
+            ),
+            "both brokers have the ACL",
+        )
+        yield secured
+
+
+def grant(cluster: KafkaCluster, user: str, operation: AclOperation) -> None:
+    acl = AclBinding(
+        *(ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL),
+        *(f"User:{user}", "*", operation, AclPermissionType.ALLOW),
+    )
+    admin = admin_client(cluster)
+    admin.create_acls([acl])[acl].result(WITHIN_SECONDS)
+
+
+def login(user: str) -> Login:
+    return login_of(kafka_python_settings(client_properties(user)))
+
+
+def proof(cluster: KafkaCluster, as_user: Login, broker: int, responds: int, cluster_id: str | None = None) -> str:
+    """Whether a connection to the address of one broker, at which another responds, is proved, or the class of its error."""
+
+    async def scenario() -> str:
+        known = KnownBrokers("127.0.0.1:1", as_user, Random(1), BrokerIdentity.PROVED)
+        known.cluster_id = cluster_id or cluster.cluster_id
+        for number, at in ((1, 1), (2, 2), (broker, responds)):
+            host, port = cluster.address(at).split(":")
+            known.by_id[number] = KnownBroker(number, host, int(port))
+        try:
+            await known.connection(broker)
+        except RackspanError as error:
+            return type(error).__name__
+        finally:
+            known.close()
+        return PROVED
+
+    return asyncio.run(scenario())
+
+
+def controller_proof(cluster: KafkaCluster, controller: int) -> str:
+    async def scenario() -> str:
+        host, port = cluster.bootstrap_controllers.split(":")
+        connection = await BrokerConnection.open(host, int(port), Login())
+        try:
+            await prove_node(connection, cluster.cluster_id, "controller", controller, 1)
+        except RackspanError as error:
+            return type(error).__name__
+        finally:
+            connection.close()
+        return PROVED
+
+    return asyncio.run(scenario())
+
+
+def compares_ids(cluster: KafkaCluster) -> bool:
+    return str(cluster.version).startswith(COMPARES_IDS)
+
+
+def proofs(cluster: KafkaCluster, as_user: Login) -> dict[str, str]:
+    """What a connection to the address of broker 1 shows where this responds."""
+    return {
+        "itself": proof(cluster, as_user, 1, 1),
+        "broker 2": proof(cluster, as_user, 1, 2),
+        "another cluster's": proof(cluster, as_user, 1, 1, "AAAAAAAAAAAAAAAAAAAAAA"),
+    }
+
+
+KNOWN = {"itself": PROVED, "broker 2": OtherBroker.__name__, "another cluster's": OtherBroker.__name__}
+
+
+def test_a_broker_proves_itself_to_whoever_may_describe_it_and_from_4_4_on_to_everybody(secured: KafkaCluster) -> None:
+    for user in ("admin", "reader"):
+        assert proofs(secured, login(user)) == KNOWN, user
+    of_nobody = {**KNOWN, **dict.fromkeys(("itself", "broker 2"), UnprovableBroker.__name__)}
+    assert proofs(secured, login("nobody")) == (KNOWN if compares_ids(secured) else of_nobody)
+
+
+def test_a_controller_proves_itself_though_it_accepts_every_id_in_api_versions(secured: KafkaCluster) -> None:
+    assert controller_proof(secured, 101) == PROVED
+    assert controller_proof(secured, 1001) == OtherBroker.__name__
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_without_acls_every_broker_proves_itself(version: str) -> None:
+    for cluster in started(KafkaCluster(("a", "b"), 2, version=version, controllers={101: None})):
+        assert proofs(cluster, Login()) == KNOWN
+        assert controller_proof(cluster, 101) == PROVED
+        assert controller_proof(cluster, 1001) == OtherBroker.__name__
+
+
+LIKELY = "grant DESCRIBE_CONFIGS on the cluster to this user, or set broker.identity to address ("
+
+
+def test_who_can_have_no_proof_does_not_start(secured: KafkaCluster, tmp_path: Path) -> None:
+    refusals = [start(secured, tmp_path) for start in (gateway_start, confluent, kafka_python, aiokafka, sink)]
+    if compares_ids(secured):
+        # The gateway needs more than this user has, and says so.
+        assert refusals[1:] == [None] * 4
+        assert "gives no proof" not in str(refusals[0])
+    else:
+        for refusal in refusals:
+            assert isinstance(refusal, UnprovableBroker), refusal
+            assert "\n" not in str(refusal)
+            assert f" gives no proof which one it is, so that its log cannot count: {LIKELY}" in str(refusal)
+
+
+@pytest.mark.parametrize("start", ["confluent", "kafka_python", "aiokafka", "sink"])
+def test_by_its_address_a_producer_starts_without_the_right(secured: KafkaCluster, start: str, tmp_path: Path) -> None:
+    starts = {"confluent": confluent, "kafka_python": kafka_python, "aiokafka": aiokafka, "sink": sink}
+    assert starts[start](secured, tmp_path, BrokerIdentity.ADDRESS) is None
+
+
+def gateway_start(cluster: KafkaCluster, folder: Path) -> Exception | None:
+    (folder / "nobody").write_text("".join(f"{key}={value}\n" for key, value in client_properties("nobody").items()))
+    tables: dict[str, Any] = {"command": {"config": "nobody"}}
+
+    async def scenario() -> Exception | None:
+        try:
+            (await open_gateway(parse_config(document(cluster.bootstrap_servers, **tables), "g", folder))).close()
+        except RackspanError as error:
+            return error
+        return None
+
+    return asyncio.run(scenario())
+
+
+def confluent(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+    settings: Mapping[str, Any] = librdkafka_settings(client_properties("nobody"))
+    servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
+    try:
+        GuardedProducer({**settings, **servers}, {"orders": 2}, broker_identity=identity.value).close()
+    except RackspanError as error:
+        return error
+    return None
+
+
+def python_settings(cluster: KafkaCluster) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": cluster.bootstrap_servers,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "nobody",
+        "sasl_plain_password": USERS["nobody"],
+    }
+
+
+def kafka_python(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+    try:
+        GuardedKafkaProducer({"orders": 2}, broker_identity=identity.value, **python_settings(cluster)).close()
+    except RackspanError as error:
+        return error
+    return None
+
+
+def aiokafka(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+    async def scenario() -> Exception | None:
+        producer = GuardedAIOKafkaProducer(
+            {"orders": 2}, broker_identity=identity.value, enable_idempotence=False, **python_settings(cluster)
+        )
+        try:
+            await producer.start()
+        except RackspanError as error:
+            return error
+        await producer.stop()
+        return None
+
+    return asyncio.run(scenario())
+
+
+def sink(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+    options = {
+        "kafka.bootstrap.servers": cluster.bootstrap_servers,
+        "min.insync.racks": "2",
+        "broker.identity": identity.value,
+        **{f"kafka.{key}": value for key, value in client_properties("nobody").items()},
+    }
+    try:
+        with opened_sender(parse_sink(options)):
+            return None
+    except RackspanError as error:
+        return error
