@@ -45,9 +45,11 @@ RELEASES = [
 
 @pytest.fixture(scope="module", params=RELEASES)
 def secured(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """Two brokers with ACLs: `reader` has DESCRIBE_CONFIGS on the cluster, `nobody` has nothing."""
+    """Two brokers with ACLs: `reader` has DESCRIBE_CONFIGS on the cluster, `nobody` has no right to read."""
     cluster = KafkaCluster(("a", "b"), 2, version=request.param, controllers={101: None}, config=SECURED)
     for secured in started(cluster):
+        # Its producers are idempotent; this shows them nothing.
+        grant(secured, "nobody", AclOperation.IDEMPOTENT_WRITE)
         grant(secured, "reader", AclOperation.DESCRIBE_CONFIGS)
         eventually(
             lambda secured=secured: (
