@@ -6,7 +6,8 @@ by the delivery callback, by the future, by the coroutine. Begin with verifier.p
 
 Weaker than a gateway: the leader is the newest that any replica reports, not the one that was sampled before the record was sent, and
 producers without the wrapper are not checked. A record that is refused after the append stays in the log. The value is the caller's, not
-the topic's config. Each has connections of its own, and needs READ on the topic.
+the topic's config. Each has connections of its own, and needs READ on the topic, and before Kafka 4.4 DESCRIBE_CONFIGS on the cluster, by
+which each broker proves which one it is (client/identity.py).
 Depends on: acks, client, kafka_bytes, model.
 """
 

@@ -13,6 +13,7 @@ from prometheus_client.core import Metric as Family
 
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import OtherBroker
 from rackspan.gateway import metrics
 from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
 from rackspan.gateway.upstream import guarded_isr
@@ -230,8 +231,8 @@ class Links:
 
     by_id = (1, 3, 5)
 
-    def __init__(self, *, half_open: int, closed: int) -> None:
-        self._half_open, self._closed = half_open, closed
+    def __init__(self, *, half_open: int, closed: int, misplaced: int = 0) -> None:
+        self._half_open, self._closed, self._misplaced = half_open, closed, misplaced
 
     async def any_connection(self) -> Any:
         return await self.connection(1)
@@ -239,6 +240,8 @@ class Links:
     async def connection(self, broker: int) -> Any:
         if broker == self._closed:
             raise ConnectionRefusedError
+        if broker == self._misplaced:
+            raise OtherBroker(f"the address of broker {broker} is another's")
 
         async def call(_key: ApiKey, request: MetadataRequestData, seconds: float = 5.0) -> MetadataResponseData:
             if broker == self._half_open:
@@ -285,6 +288,22 @@ def test_which_topics_a_half_open_link_stops_is_named(
             "enough racks; look at the link to them, and let clients use another gateway meanwhile"
         ]
     )
+
+
+def test_a_broker_at_anothers_address_is_named() -> None:
+    """And does not count as one that responds."""
+    links = cast("Any", Links(half_open=0, closed=0, misplaced=3))
+    isr = GuardedIsr(links, Policies(FilePolicies(min_insync_racks=2)), reads_brokers=True)
+    asyncio.run(isr.read())
+    assert isr.stopped == {"orders": 2}
+    named, stopped = isr.warnings()
+    assert named == "the address of broker 3 is another's"
+    assert stopped.startswith(
+        "broker 3 gave this gateway no proof, so that acks=all is refused on 2 partitions of orders"
+    )
+    links._misplaced = 0
+    asyncio.run(isr.read())
+    assert [*isr.warnings()] == []
 
 
 def test_the_gateway_that_is_stopped_is_ready_with_a_warning_and_a_metric(cluster: EmbeddedCluster) -> None:

@@ -47,7 +47,8 @@ class BrokerLoops:
         self._loop = asyncio.get_running_loop()
         self._running: dict[int, asyncio.Task[None]] = {}
         self._sleeping: dict[int, tuple[float, asyncio.Event]] = {}
-        self._failing: set[int] = set()
+        self._failing: dict[int, set[type]] = {}
+        """The kinds of errors that were logged since a broker last responded."""
 
     def wake(self, broker: int) -> None:
         """Something is due at the broker, perhaps sooner than before."""
@@ -79,13 +80,14 @@ class BrokerLoops:
             try:
                 await self._work(broker)
             except (OSError, RackspanError) as error:
-                if broker not in self._failing:
-                    self._failing.add(broker)
+                logged = self._failing.setdefault(broker, set())
+                if type(error) not in logged:
+                    logged.add(type(error))
                     log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
                 self._failed(broker, error)
                 await asyncio.sleep(_BACKOFF_SECONDS)
             else:
-                self._failing.discard(broker)
+                self._failing.pop(broker, None)
                 left = now + _INTERVAL_SECONDS - self._loop.time()
                 if left > 0:
                     await asyncio.sleep(left)

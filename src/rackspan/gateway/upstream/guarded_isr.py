@@ -12,7 +12,7 @@ from typing import Final
 from rackspan.acks.metrics import partition_values
 from rackspan.acks.min_insync_racks import RackBits, rack_bits
 from rackspan.acks.verification import Requirement
-from rackspan.errors import RackspanError
+from rackspan.errors import OtherBroker, RackspanError, UnprovableBroker
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -54,7 +54,9 @@ class GuardedIsr:
         self.stopped: Mapping[str, int] = {}
         """By topic, the partitions whose ISR has enough racks, in too few of which a broker responds to this gateway."""
         self._silent: tuple[int, ...] = ()
-        """Brokers that do not respond."""
+        """Brokers that do not respond, or whose responses do not count."""
+        self._unproved: dict[int, str] = {}
+        """Why responses do not count, by the broker whose address they are from."""
 
     async def follow(self) -> None:
         """Read until cancelled."""
@@ -85,6 +87,7 @@ class GuardedIsr:
 
     async def _brokers_without_response(self) -> tuple[int, ...]:
         brokers = sorted(self._cluster.by_id)
+        self._unproved.clear()
         responds = await asyncio.gather(*map(self._responds, brokers))
         return tuple(broker for broker, is_there in zip(brokers, responds, strict=True) if not is_there)
 
@@ -94,18 +97,29 @@ class GuardedIsr:
             async with asyncio.timeout(RESPONSE_SECONDS):
                 connection = await self._cluster.connection(broker)
                 await connection.call(ApiKey.METADATA, nothing, seconds=RESPONSE_SECONDS)
+        except (OtherBroker, UnprovableBroker) as error:
+            self._unproved[broker] = str(error)
+            return False
         except (OSError, RackspanError):
             return False
         return True
 
     def warnings(self) -> Iterator[str]:
-        """A sentence if topics are stopped by a link of this gateway."""
+        """A sentence for each broker that is not proved, and one if topics are stopped by a link of this gateway."""
+        for _, reason in sorted(self._unproved.items()):
+            yield reason
         if self.stopped:
+            without = [broker for broker in self._silent if broker not in self._unproved]
+            brokers = without or self._silent
+            what = (
+                f"did not respond to this gateway in {RESPONSE_SECONDS:g} s"
+                if without
+                else "gave this gateway no proof"
+            )
             topics = sorted(self.stopped)
             named = ", ".join(topics[:_MOST_NAMED]) + (" and others" if len(topics) > _MOST_NAMED else "")
             yield (
-                f"{'broker' if len(self._silent) == 1 else 'brokers'} {', '.join(map(str, self._silent))} did not respond to this gateway in "
-                f"{RESPONSE_SECONDS:g} s, so that acks=all is refused on {count_noun(sum(self.stopped.values()), 'partition')} of {named}, whose "
+                f"{'broker' if len(brokers) == 1 else 'brokers'} {', '.join(map(str, brokers))} {what}, so that acks=all is refused on {count_noun(sum(self.stopped.values()), 'partition')} of {named}, whose "
                 "ISR has enough racks; look at the link to them, and let clients use another gateway meanwhile"
             )
 
