@@ -121,7 +121,7 @@ class ClusterRequestFailed(SourceError):
 
 
 class OtherBroker(ClusterUnreachable):
-    """The address of a broker is answered by another one, of this cluster or of another."""
+    """Another broker, of this cluster or of another, responds at the address of a broker."""
 
 
 class UnprovableBroker(ClusterRequestFailed):

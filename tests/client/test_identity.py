@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rackspan.client.brokers import KnownBroker, KnownBrokers
-from rackspan.client.identity import BrokerIdentity, identity_of
+from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, OtherBroker, RackspanError, UnprovableBroker, UsageError
 from rackspan.wire.apis import ApiKey
@@ -19,7 +19,7 @@ NO_RIGHT, UNKNOWN = 31, -1
 ELSEWHERE = "look at its advertised.listeners and what is behind the address"
 
 
-def known_at(brokers: dict[int, FakeBroker], identity: BrokerIdentity = BrokerIdentity.PROVED) -> KnownBrokers:
+def known_at(brokers: dict[int, FakeBroker], identity: IdentityMode = IdentityMode.PROVED) -> KnownBrokers:
     """Cluster "c" whose metadata names these addresses."""
     known = KnownBrokers("127.0.0.1:1", Login(), Random(1), identity)
     known.cluster_id = "c"
@@ -27,7 +27,7 @@ def known_at(brokers: dict[int, FakeBroker], identity: BrokerIdentity = BrokerId
     return known
 
 
-def connected(responds: FakeBroker, *, as_broker: int = 3, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Any:
+def connected(responds: FakeBroker, *, as_broker: int = 3, identity: IdentityMode = IdentityMode.PROVED) -> Any:
     """The connection to the address of a broker at which another one may respond, or its error."""
 
     async def scenario() -> Any:
@@ -49,7 +49,7 @@ def test_a_broker_proves_itself_and_another_one_at_its_address_does_not(release:
     assert not isinstance(connected(ProvingBroker(3, release=release)), Exception)
     refused = connected(ProvingBroker(2, release=release))
     assert isinstance(refused, OtherBroker)
-    assert str(refused).startswith("the address of broker 3 is answered by another one (")
+    assert str(refused).startswith("another one responds at the address of broker 3 (")
     assert str(refused).endswith(ELSEWHERE)
 
 
@@ -66,19 +66,17 @@ def test_the_broker_whose_own_id_is_tried_as_the_wrong_one_is_another_one_too(re
 def test_the_broker_of_another_cluster_with_the_same_id_does_not(release: tuple[int, int]) -> None:
     refused = connected(ProvingBroker(3, cluster="other", release=release))
     assert isinstance(refused, OtherBroker)
-    assert str(refused) == (
-        f"the address of broker 3 of cluster c is answered by a broker of cluster other; {ELSEWHERE}"
-    )
+    assert str(refused) == (f"a broker of cluster other responds at the address of broker 3 of cluster c; {ELSEWHERE}")
 
 
 @pytest.mark.parametrize("release", [(3, 9), (4, 4)])
-def test_by_its_address_whoever_responds_is_the_broker(release: tuple[int, int]) -> None:
+def test_by_its_address_every_broker_that_responds_is_the_broker(release: tuple[int, int]) -> None:
     other = ProvingBroker(2, release=release)
-    assert not isinstance(connected(other, identity=BrokerIdentity.ADDRESS), Exception)
+    assert not isinstance(connected(other, identity=IdentityMode.ADDRESS), Exception)
     assert set(other.received) == {ApiKey.API_VERSIONS}
 
 
-def test_a_broker_that_accepts_every_id_is_asked_for_its_configs() -> None:
+def test_a_broker_that_accepts_every_id_has_to_describe_its_configs() -> None:
     """A controller of Kafka 4.4 does, as a broker would that compares none."""
     accepting = ProvingBroker(3)
     accepting.handles[ApiKey.API_VERSIONS] = api_versions({})
@@ -120,7 +118,7 @@ def test_who_cannot_have_a_proof_reads_what_to_grant_or_to_set(error: int, remed
 
 
 def test_every_connection_is_proved_anew() -> None:
-    """The broker ends the first one, and its address is answered by another from then on."""
+    """The broker ends the first one, and another broker responds at its address from then on."""
 
     async def scenario() -> None:
         broker = ProvingBroker(3)
@@ -150,7 +148,7 @@ def test_a_cluster_does_not_become_another_one() -> None:
         broker = ProvingBroker(1)
         await broker.start()
         broker.reported = [MetadataResponseBroker(node_id=1, host="127.0.0.1", port=broker.port)]
-        known = KnownBrokers(f"127.0.0.1:{broker.port}", Login(), Random(1), BrokerIdentity.PROVED)
+        known = KnownBrokers(f"127.0.0.1:{broker.port}", Login(), Random(1), IdentityMode.PROVED)
         known.record(1, "127.0.0.1", broker.port)
         with pytest.raises(ClusterUnreachable, match="broker 1 cannot be proved before the cluster's id is known"):
             await known.connection(1)
@@ -168,8 +166,8 @@ def test_a_cluster_does_not_become_another_one() -> None:
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("identity", list(BrokerIdentity))
-def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: BrokerIdentity) -> None:
+@pytest.mark.parametrize("identity", list(IdentityMode))
+def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: IdentityMode) -> None:
     """A broker that is down, or whose address another one has, hinders no start."""
 
     async def scenario() -> list[str]:
@@ -197,11 +195,11 @@ def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: 
             await broker.close()
         return started
 
-    refused = "broker 4 gives no proof which o" if identity is BrokerIdentity.PROVED else "started"
+    refused = "broker 4 gives no proof which o" if identity is IdentityMode.PROVED else "started"
     assert asyncio.run(scenario()) == ["started", refused[:30]]
 
 
 def test_an_identity_is_one_of_two() -> None:
-    assert identity_of("k", "address") is BrokerIdentity.ADDRESS
+    assert identity_of("k", "address") is IdentityMode.ADDRESS
     with pytest.raises(UsageError, match=r"^broker_identity 'name': it is proved or address$"):
         identity_of("broker_identity", "name")

@@ -18,7 +18,7 @@ from confluent_kafka.admin import (
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.config import kafka_python_settings, librdkafka_settings
 from rackspan.client.connection import BrokerConnection
-from rackspan.client.identity import BrokerIdentity, prove_node
+from rackspan.client.identity import IdentityMode, prove_server
 from rackspan.client.login import Login, login_of
 from rackspan.errors import OtherBroker, RackspanError, UnprovableBroker
 from rackspan.gateway.app import open_gateway
@@ -77,7 +77,7 @@ def proof(cluster: KafkaCluster, as_user: Login, broker: int, responds: int, clu
     """Whether a connection to the address of one broker, at which another responds, is proved, or the class of its error."""
 
     async def scenario() -> str:
-        known = KnownBrokers("127.0.0.1:1", as_user, Random(1), BrokerIdentity.PROVED)
+        known = KnownBrokers("127.0.0.1:1", as_user, Random(1), IdentityMode.PROVED)
         known.cluster_id = cluster_id or cluster.cluster_id
         for number, at in ((1, 1), (2, 2), (broker, responds)):
             host, port = cluster.address(at).split(":")
@@ -98,7 +98,7 @@ def controller_proof(cluster: KafkaCluster, controller: int) -> str:
         host, port = cluster.bootstrap_controllers.split(":")
         connection = await BrokerConnection.open(host, int(port), Login())
         try:
-            await prove_node(connection, cluster.cluster_id, "controller", controller, 1)
+            await prove_server(connection, cluster.cluster_id, "controller", controller, 1)
         except RackspanError as error:
             return type(error).__name__
         finally:
@@ -124,7 +124,9 @@ def proofs(cluster: KafkaCluster, as_user: Login) -> dict[str, str]:
 KNOWN = {"itself": PROVED, "broker 2": OtherBroker.__name__, "another cluster's": OtherBroker.__name__}
 
 
-def test_a_broker_proves_itself_to_whoever_may_describe_it_and_from_4_4_on_to_everybody(secured: KafkaCluster) -> None:
+def test_a_broker_proves_itself_to_users_who_may_describe_it_and_from_4_4_on_to_everybody(
+    secured: KafkaCluster,
+) -> None:
     for user in ("admin", "reader"):
         assert proofs(secured, login(user)) == KNOWN, user
     of_nobody = {**KNOWN, **dict.fromkeys(("itself", "broker 2"), UnprovableBroker.__name__)}
@@ -163,7 +165,7 @@ def test_who_can_have_no_proof_does_not_start(secured: KafkaCluster, tmp_path: P
 @pytest.mark.parametrize("start", ["confluent", "kafka_python", "aiokafka", "sink"])
 def test_by_its_address_a_producer_starts_without_the_right(secured: KafkaCluster, start: str, tmp_path: Path) -> None:
     starts = {"confluent": confluent, "kafka_python": kafka_python, "aiokafka": aiokafka, "sink": sink}
-    assert starts[start](secured, tmp_path, BrokerIdentity.ADDRESS) is None
+    assert starts[start](secured, tmp_path, IdentityMode.ADDRESS) is None
 
 
 def gateway_start(cluster: KafkaCluster, folder: Path) -> Exception | None:
@@ -180,7 +182,7 @@ def gateway_start(cluster: KafkaCluster, folder: Path) -> Exception | None:
     return asyncio.run(scenario())
 
 
-def confluent(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+def confluent(cluster: KafkaCluster, _: Path, identity: IdentityMode = IdentityMode.PROVED) -> Exception | None:
     settings: Mapping[str, Any] = librdkafka_settings(client_properties("nobody"))
     servers = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
     try:
@@ -200,7 +202,7 @@ def python_settings(cluster: KafkaCluster) -> dict[str, Any]:
     }
 
 
-def kafka_python(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+def kafka_python(cluster: KafkaCluster, _: Path, identity: IdentityMode = IdentityMode.PROVED) -> Exception | None:
     try:
         GuardedKafkaProducer({"orders": 2}, broker_identity=identity.value, **python_settings(cluster)).close()
     except RackspanError as error:
@@ -208,7 +210,7 @@ def kafka_python(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = Brok
     return None
 
 
-def aiokafka(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+def aiokafka(cluster: KafkaCluster, _: Path, identity: IdentityMode = IdentityMode.PROVED) -> Exception | None:
     async def scenario() -> Exception | None:
         producer = GuardedAIOKafkaProducer(
             {"orders": 2}, broker_identity=identity.value, enable_idempotence=False, **python_settings(cluster)
@@ -223,7 +225,7 @@ def aiokafka(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerId
     return asyncio.run(scenario())
 
 
-def sink(cluster: KafkaCluster, _: Path, identity: BrokerIdentity = BrokerIdentity.PROVED) -> Exception | None:
+def sink(cluster: KafkaCluster, _: Path, identity: IdentityMode = IdentityMode.PROVED) -> Exception | None:
     options = {
         "kafka.bootstrap.servers": cluster.bootstrap_servers,
         "min.insync.racks": "2",

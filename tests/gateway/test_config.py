@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.errors import UsageError
 from rackspan.gateway.config import GatewayConfig, ListenerConfig, parse_config, read_config
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
@@ -63,7 +63,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         "command.config": None,
         "controllers.bootstrap.servers": None,
         "controllers.command.config": None,
-        "broker.identity": BrokerIdentity.PROVED,
+        "broker.identity": IdentityMode.PROVED,
         "listen.host": "127.0.0.1",
         "listen.first.port": 19092,
         "listen.advertised.host": None,

@@ -10,7 +10,7 @@ import pytest
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.verification import RecordVerification
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, UsageError
 from rackspan.model import Broker, BrokerId, RackId
@@ -30,7 +30,7 @@ IN_TWO_RACKS = SampledPartition(1, 0, (BrokerId(1), BrokerId(2)))
 
 
 def made(**options: Any) -> RecordVerifier:
-    return RecordVerifier("127.0.0.1:1", Login(), {"orders": 2}, **{"identity": BrokerIdentity.ADDRESS, **options})
+    return RecordVerifier("127.0.0.1:1", Login(), {"orders": 2}, **{"identity": IdentityMode.ADDRESS, **options})
 
 
 def test_rounds_are_repeated_at_longer_pauses_until_the_time_is_over() -> None:

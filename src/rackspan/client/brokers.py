@@ -14,7 +14,7 @@ from typing import Final
 
 from rackspan.client.config.keys import SECURITY_PROTOCOLS
 from rackspan.client.connection import CONNECT_SECONDS, BrokerConnection
-from rackspan.client.identity import BrokerIdentity, prove_cluster, prove_node
+from rackspan.client.identity import IdentityMode, prove_cluster, prove_server
 from rackspan.client.login import Login
 from rackspan.errors import (
     ClusterUnreachable,
@@ -139,12 +139,12 @@ class KnownBrokers:
     """The brokers that are up, as of the last refresh, and those that responses have named since."""
 
     def __init__(
-        self, bootstrap_servers: str, login: Login, rng: Random, identity: BrokerIdentity = BrokerIdentity.ADDRESS
+        self, bootstrap_servers: str, login: Login, rng: Random, identity: IdentityMode = IdentityMode.ADDRESS
     ) -> None:
         """Errors: UsageError for addresses that cannot be used."""
         self._bootstrap = addresses("bootstrap.servers", bootstrap_servers)
         self._login = login
-        self._is_proved = identity is BrokerIdentity.PROVED
+        self._is_proved = identity is IdentityMode.PROVED
         self._brokers = BrokerConnections(login, prove=self.prove)
         self._rng = rng
         self.by_id: dict[int, KnownBroker] = {}
@@ -176,7 +176,7 @@ class KnownBrokers:
                 raise ClusterUnreachable(f"broker {broker_id} cannot be proved before the cluster's id is known")
             await prove_cluster(connection, self.cluster_id, broker_id)
             other = min(self._confirmed() - {broker_id}, default=broker_id + 1)
-            await prove_node(connection, self.cluster_id, "broker", broker_id, other)
+            await prove_server(connection, self.cluster_id, "broker", broker_id, other)
         except BaseException:
             connection.close()
             raise
@@ -244,7 +244,7 @@ class KnownBrokers:
             connection.close()
             raise OtherBroker(
                 f"metadata is of cluster {metadata.cluster_id}, and the brokers before were of {self.cluster_id}: an address is another cluster's "
-                "now; see bootstrap.servers, and restart if the cluster was made anew"
+                "now; see bootstrap.servers, and restart if this is a new cluster"
             )
         self.cluster_id = metadata.cluster_id
         self.by_id = {

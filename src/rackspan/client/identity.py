@@ -1,6 +1,6 @@
 """Proof that a connection ends at the broker, or the controller, that metadata names at its address.
 
-An address is answered by another broker after it was given to another host (pods, DHCP), behind a load balancer, or with a wrong port.
+Another broker responds there after the address was given to another host (pods, DHCP), behind a load balancer, or at a wrong port.
 What such a broker has in its log is no copy of what the other one should have. The proof is of one connection: another one needs its own.
 """
 
@@ -31,21 +31,21 @@ _ANY_KEY: Final = "broker.id"
 """One config is enough, and no keys would be all keys."""
 
 
-class BrokerIdentity(Enum):
+class IdentityMode(Enum):
     """What shows which broker a connection ends at."""
 
     PROVED = "proved"
     """The broker itself, on each connection."""
     ADDRESS = "address"
-    """Its address: whoever responds there counts as the broker."""
+    """Its address: the broker that responds there counts as it."""
 
 
-def identity_of(key: str, value: str) -> BrokerIdentity:
+def identity_of(key: str, value: str) -> IdentityMode:
     """Errors: UsageError, naming the key."""
     try:
-        return BrokerIdentity(value)
+        return IdentityMode(value)
     except ValueError:
-        choices = " or ".join(identity.value for identity in BrokerIdentity)
+        choices = " or ".join(identity.value for identity in IdentityMode)
         raise UsageError(f"{key} {value!r}: it is {choices}") from None
 
 
@@ -55,25 +55,27 @@ async def prove_cluster(connection: BrokerConnection, cluster_id: str, broker: i
     metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
     if metadata.cluster_id != cluster_id:
         raise OtherBroker(
-            f"the address of broker {broker} of cluster {cluster_id} is answered by a broker of cluster {metadata.cluster_id}; "
+            f"a broker of cluster {metadata.cluster_id} responds at the address of broker {broker} of cluster {cluster_id}; "
             "look at its advertised.listeners and what is behind the address"
         )
 
 
-async def prove_node(connection: BrokerConnection, cluster_id: str | None, kind: str, node: int, other: int) -> None:
-    """Returns if the connection, after its login, ends at this node. `kind` is broker or controller, `other` the id of another that is up.
+async def prove_server(
+    connection: BrokerConnection, cluster_id: str | None, kind: str, server_id: int, other_id: int
+) -> None:
+    """Returns if the connection, after its login, ends at this broker or controller, as `kind` says. `other_id` is best of another that is up.
 
     By ApiVersions, if the broker compares ids there (Kafka 4.4, KIP-1242), else by DescribeConfigs of its own configs, which any other
     broker refuses. The other id has to be refused too: a broker that compares nothing accepts both, and so does a proxy that passes
     a request on to the broker which it names. Errors: OtherBroker; UnprovableBroker; OSError, RackspanError.
     """
-    who = f"{kind} {node}"
-    if not await _is_named_by_versions(connection, cluster_id, who, node, other):
-        await _describe_itself(connection, who, node, other)
+    who = f"{kind} {server_id}"
+    if not await _is_named_by_versions(connection, cluster_id, who, server_id, other_id):
+        await _describe_itself(connection, who, server_id, other_id)
 
 
 async def _is_named_by_versions(
-    connection: BrokerConnection, cluster_id: str | None, who: str, node: int, other: int
+    connection: BrokerConnection, cluster_id: str | None, who: str, server_id: int, other_id: int
 ) -> bool:
     """Whether ApiVersions shows it. False if the broker compares no ids. Errors: OtherBroker."""
     offered = connection.offered(ApiKey.API_VERSIONS)
@@ -87,26 +89,28 @@ async def _is_named_by_versions(
         response: ApiVersionsResponseData = await connection.call(ApiKey.API_VERSIONS, request, _CHECKED_SINCE)
         return response.error_code
 
-    with_other, with_own = await asyncio.gather(error_of(other), error_of(node))
+    with_other, with_own = await asyncio.gather(error_of(other_id), error_of(server_id))
     if with_own == ErrorCode.REBOOTSTRAP_REQUIRED:
         # Whatever it makes of the other id, which may be its own.
-        raise OtherBroker(_answered(who, "it refuses that id"))
+        raise OtherBroker(_misplaced(who, "it refuses that id"))
     return with_own == ErrorCode.NONE and with_other == ErrorCode.REBOOTSTRAP_REQUIRED
 
 
-async def _describe_itself(connection: BrokerConnection, who: str, node: int, other: int) -> None:
+async def _describe_itself(connection: BrokerConnection, who: str, server_id: int, other_id: int) -> None:
     # Two requests: a proxy may pass one on by the first broker that it names.
-    of_other, own = await asyncio.gather(*(described_broker(connection, named, _ANY_KEY) for named in (other, node)))
+    of_other, own = await asyncio.gather(
+        *(described_broker(connection, named, _ANY_KEY) for named in (other_id, server_id))
+    )
     if own.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         raise UnprovableBroker(_unproved(who, "grant DESCRIBE_CONFIGS on the cluster to this user"))
     if own.error_code == ErrorCode.INVALID_REQUEST:
-        raise OtherBroker(_answered(who, own.error_message or "it refuses that id"))
+        raise OtherBroker(_misplaced(who, own.error_message or "it refuses that id"))
     if own.error_code != ErrorCode.NONE:
         why = own.error_message or error_code(own.error_code).name
         raise UnprovableBroker(_unproved(who, f"make it describe its own configs ({why})"))
     if of_other.error_code != ErrorCode.INVALID_REQUEST:
         raise UnprovableBroker(
-            _unproved(who, f"connect to it without a proxy, since what is at its address responds for {other} too")
+            _unproved(who, f"connect to it without a proxy, since what is at its address responds for {other_id} too")
         )
 
 
@@ -120,9 +124,9 @@ async def described_broker(connection: BrokerConnection, broker: int, key: str) 
     return first(response.results, "broker")
 
 
-def _answered(who: str, why: str) -> str:
+def _misplaced(who: str, why: str) -> str:
     return (
-        f"the address of {who} is answered by another one ({why}); "
+        f"another one responds at the address of {who} ({why}); "
         "look at its advertised.listeners and what is behind the address"
     )
 
@@ -130,5 +134,5 @@ def _answered(who: str, why: str) -> str:
 def _unproved(who: str, remedy: str) -> str:
     return (
         f"{who} gives no proof which one it is, so that its log cannot count: {remedy}, "
-        f"or set {BROKER_IDENTITY} to {BrokerIdentity.ADDRESS.value} (docs/min-insync-racks.md says what is not promised then)"
+        f"or set {BROKER_IDENTITY} to {IdentityMode.ADDRESS.value} (docs/min-insync-racks.md says what is not promised then)"
     )

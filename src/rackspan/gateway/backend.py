@@ -8,7 +8,7 @@ from typing import Final
 from rackspan.client.brokers import addresses, protocol_warnings
 from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.client.config.translation import protocol_of, warnings_about
-from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
+from rackspan.client.identity import BROKER_IDENTITY, IdentityMode
 from rackspan.client.login import login_of
 from rackspan.client.release import release_warnings
 from rackspan.errors import UsageError
@@ -73,9 +73,9 @@ class Backend:
         ):
             if servers is not None:
                 yield from protocol_warnings(key, servers, protocol_of(self._properties_of(file)))
-        if config.broker_identity is BrokerIdentity.ADDRESS:
+        if config.broker_identity is IdentityMode.ADDRESS:
             yield (
-                f"{BROKER_IDENTITY} is address: the log of whoever responds at a broker's address counts as that broker's; grant the gateway "
+                f"{BROKER_IDENTITY} is address: the log of any broker that responds at a broker's address counts as that broker's; grant the gateway "
                 "DESCRIBE_CONFIGS on the cluster and remove it"
             )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 from msgspec import Meta, Struct, field
 
 from rackspan.client.config import read_properties
-from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
+from rackspan.client.identity import BROKER_IDENTITY, IdentityMode
 from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
@@ -89,7 +89,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     command_config: Path | None = None
     controllers: Text | None = field(default=None, name="controllers.bootstrap.servers")
     controllers_command_config: Path | None = None
-    broker_identity: BrokerIdentity = BrokerIdentity.PROVED
+    broker_identity: IdentityMode = IdentityMode.PROVED
     listen_host: Text = "127.0.0.1"
     first_port: Port = field(default=19092, name="listen.first.port")
     advertised_host: Text | None = field(default=None, name="listen.advertised.host")
@@ -164,9 +164,9 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.mode is not AcknowledgementMode.OFF or self.placer is not None
 
     @property
-    def identity(self) -> BrokerIdentity:
+    def identity(self) -> IdentityMode:
         """What shows which broker a connection ends at; without a guard no log is read."""
-        return BrokerIdentity.ADDRESS if self.mode is AcknowledgementMode.OFF else self.broker_identity
+        return IdentityMode.ADDRESS if self.mode is AcknowledgementMode.OFF else self.broker_identity
 
     @property
     def policies(self) -> FilePolicies:
@@ -290,7 +290,7 @@ def _check(name: str, config: GatewayConfig) -> None:
         raise UsageError(
             f"{name}: acknowledgements.deny.weak.acks is true, and acknowledgements.mode is off: nothing is denied; remove one of them"
         )
-    if config.mode is AcknowledgementMode.OFF and config.broker_identity is BrokerIdentity.ADDRESS:
+    if config.mode is AcknowledgementMode.OFF and config.broker_identity is IdentityMode.ADDRESS:
         raise UsageError(
             f"{name}: {BROKER_IDENTITY} is address, and acknowledgements.mode is off: no broker's log is read; remove one of them"
         )

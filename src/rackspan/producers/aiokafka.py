@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
 
-from rackspan.client.identity import BrokerIdentity, identity_of
+from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.ends import awaited_within
 from rackspan.producers.logins import kafka_python_login, server_list
 from rackspan.producers.verifier import VERIFY_SECONDS, RecordVerifier, refuse_weak_acks
@@ -23,7 +23,7 @@ class GuardedAIOKafkaProducer:
         min_insync_racks: Mapping[str, int],
         *,
         verify_seconds: float = VERIFY_SECONDS,
-        broker_identity: str = BrokerIdentity.PROVED.value,
+        broker_identity: str = IdentityMode.PROVED.value,
         **config: Any,
     ) -> None:
         """Errors: UsageError for acks other than all."""

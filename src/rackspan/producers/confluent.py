@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
-from rackspan.client.identity import BrokerIdentity, identity_of
+from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.ends import lost
 from rackspan.errors import UsageError
 from rackspan.producers.handles import Producer
@@ -99,7 +99,7 @@ class GuardedProducer:
         min_insync_racks: Mapping[str, int],
         *,
         verify_seconds: float = VERIFY_SECONDS,
-        broker_identity: str = BrokerIdentity.PROVED.value,
+        broker_identity: str = IdentityMode.PROVED.value,
     ) -> None:
         """Errors: UsageError for acks other than all, and for a login that the guard cannot use; UnprovableBroker, unless
         `broker_identity` is "address".

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaTimeoutError
 from kafka.serializer import Serializer, SerializeWrapper
 
-from rackspan.client.identity import BrokerIdentity, identity_of
+from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.daemon_threads import DaemonExecutor
 from rackspan.ends import END_SECONDS, end_within
 from rackspan.errors import UsageError
@@ -43,7 +43,7 @@ class GuardedKafkaProducer:
         min_insync_racks: Mapping[str, int],
         *,
         verify_seconds: float = VERIFY_SECONDS,
-        broker_identity: str = BrokerIdentity.PROVED.value,
+        broker_identity: str = IdentityMode.PROVED.value,
         **config: Any,
     ) -> None:
         """Errors: UsageError for acks other than all; UnprovableBroker, unless `broker_identity` is "address"."""

@@ -20,7 +20,7 @@ from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import RecordVerification, Requirement, is_known, topic_refusal_before
 from rackspan.client.brokers import KnownBrokers
 from rackspan.client.connection import BrokerConnection
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.client.observations import read_log_ends, read_metadata, registered_brokers, sample_of
 from rackspan.daemon_threads import DaemonExecutor
@@ -85,15 +85,15 @@ class RecordVerifier:
         *,
         others: int = 1,
         seconds: float = VERIFY_SECONDS,
-        identity: BrokerIdentity = BrokerIdentity.PROVED,
+        identity: IdentityMode = IdentityMode.PROVED,
     ) -> None:
         """`min_insync_racks` by topic, `others` for topics without an entry. Errors: UsageError for a value below 1, or an address."""
         # Where one rack is enough, no log is read.
         reads_logs = max(others, *min_insync_racks.values(), 1) > 1
         self._cluster = KnownBrokers(
-            bootstrap_servers, login, Random(), identity if reads_logs else BrokerIdentity.ADDRESS
+            bootstrap_servers, login, Random(), identity if reads_logs else IdentityMode.ADDRESS
         )
-        self._is_started = not reads_logs or identity is BrokerIdentity.ADDRESS
+        self._is_started = not reads_logs or identity is IdentityMode.ADDRESS
         self._unproved: dict[int, str] = {}
         """Why a broker's log does not count now, by broker."""
         self._requirements = {topic: Requirement(Thresholds(1, racks)) for topic, racks in min_insync_racks.items()}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rackspan.client.brokers import KnownBroker
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, OtherBroker
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -66,7 +66,7 @@ def test_a_connection_to_the_leader_is_proved_to_be_the_leaders(broker: int) -> 
     async def scenario() -> bool:
         responds = ProvingBroker(broker)
         await responds.start()
-        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), identity=BrokerIdentity.PROVED)
+        cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1), identity=IdentityMode.PROVED)
         cluster.cluster_id, cluster.by_id = "c", {1: KnownBroker(1, "127.0.0.1", responds.port)}
         try:
             (await ConfigLeader(CONFIGS, cluster, Login()).open(1)).close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.gateway.upstream import quorum as quorum_module
@@ -58,7 +58,7 @@ def described(controllers: list[FakeBroker]) -> Handle:
 
 @asynccontextmanager
 async def quorum(
-    *others: int, identity: BrokerIdentity = BrokerIdentity.ADDRESS, placed: Sequence[int] = ()
+    *others: int, identity: IdentityMode = IdentityMode.ADDRESS, placed: Sequence[int] = ()
 ) -> AsyncIterator[tuple[MetadataQuorum, list[FakeBroker]]]:
     """Controller 1 leads; the others respond with these errors to a request in its epoch. `placed` are who responds at their addresses."""
     controllers: list[FakeBroker] = [ProvingBroker(number, release=(4, 3)) for number in placed]
@@ -95,17 +95,17 @@ def test_a_leader_that_others_have_replaced_is_not_believed(others: tuple[int, .
         asyncio.run(offset_read(*others))
 
 
-@pytest.mark.parametrize("identity", list(BrokerIdentity))
-def test_a_leader_at_the_address_of_another_voter_does_not_confirm_itself(identity: BrokerIdentity) -> None:
+@pytest.mark.parametrize("identity", list(IdentityMode))
+def test_a_leader_at_the_address_of_another_voter_does_not_confirm_itself(identity: IdentityMode) -> None:
     async def scenario(*placed: int) -> int:
         async with quorum(NONE, FENCED_EPOCH, identity=identity, placed=placed) as (read, _):
             return (await read.current()).offset
 
     assert asyncio.run(scenario(1, 2, 3)) == 0
-    if identity is BrokerIdentity.ADDRESS:
+    if identity is IdentityMode.ADDRESS:
         assert asyncio.run(scenario(1, 1, 3)) == 0
         return
-    words = r"^1 of 3 controllers confirm .*; the address of controller 2 is answered by another one \(Unexpected"
+    words = r"^1 of 3 controllers confirm .*; another one responds at the address of controller 2 \(Unexpected"
     with pytest.raises(ClusterUnreachable, match=words):
         asyncio.run(scenario(1, 1, 3))
 

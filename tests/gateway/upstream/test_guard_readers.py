@@ -12,7 +12,7 @@ import pytest
 from rackspan.acks.isr_samples import LogEnd, LogEnds, LogRead, Sample, SampledPartition
 from rackspan.acks.min_insync_racks import Thresholds, rack_bits
 from rackspan.acks.verification import Requirement
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, GuardSettings, Hold
 from rackspan.gateway.core.policies import FilePolicies, Policies
@@ -39,7 +39,7 @@ async def completed_by(
     *responses: FetchResponsePartitionData | None,
     seconds: float,
     placed: Sequence[int] = (2, 3),
-    identity: BrokerIdentity = BrokerIdentity.PROVED,
+    identity: IdentityMode = IdentityMode.PROVED,
 ) -> list[Hold]:
     """Of one hold with brokers 2 and 3 to read, at whose addresses those of `placed` respond.
 
@@ -81,15 +81,15 @@ def test_a_broker_that_does_not_respond_holds_up_nobody() -> None:
     assert not hold.refusals
 
 
-@pytest.mark.parametrize("identity", list(BrokerIdentity))
+@pytest.mark.parametrize("identity", list(IdentityMode))
 def test_the_log_of_the_leader_at_a_followers_address_completes_nothing(
-    identity: BrokerIdentity, caplog: pytest.LogCaptureFixture
+    identity: IdentityMode, caplog: pytest.LogCaptureFixture
 ) -> None:
     done = asyncio.run(completed_by(None, data(epoch=5, end=END), seconds=0.5, placed=(2, 1), identity=identity))
-    by_address = identity is BrokerIdentity.ADDRESS
+    by_address = identity is IdentityMode.ADDRESS
     assert [hold.refusals for hold in done] == ([{}] if by_address else [])
     assert (
-        any("the address of broker 3 is answered by another one" in one.message for one in caplog.records)
+        any("another one responds at the address of broker 3" in one.message for one in caplog.records)
         is not by_address
     )
 

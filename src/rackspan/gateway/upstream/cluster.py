@@ -12,7 +12,7 @@ from uuid import UUID
 from rackspan.acks.min_insync_racks import RackBits, rack_bits
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.errors import raise_for
-from rackspan.client.identity import BrokerIdentity
+from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.model import Broker, BrokerId, RackId
@@ -42,7 +42,7 @@ class UpstreamCluster(KnownBrokers):
         login: Login,
         rng: Random,
         locator: RackLocator | None = None,
-        identity: BrokerIdentity = BrokerIdentity.ADDRESS,
+        identity: IdentityMode = IdentityMode.ADDRESS,
     ) -> None:
         super().__init__(bootstrap_servers, login, rng, identity)
         self._locator = locator

@@ -14,7 +14,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from rackspan.client.connection import BrokerConnection, first
-from rackspan.client.identity import BrokerIdentity, prove_node
+from rackspan.client.identity import IdentityMode, prove_server
 from rackspan.client.login import Login
 from rackspan.errors import (
     ClusterRequestFailed,
@@ -79,7 +79,7 @@ class MetadataQuorum:
         controllers: tuple[tuple[str, int], ...],
         login: Login,
         cluster_id: str | None,
-        identity: BrokerIdentity = BrokerIdentity.ADDRESS,
+        identity: IdentityMode = IdentityMode.ADDRESS,
     ) -> None:
         self._configured = controllers
         self._login = login
@@ -304,7 +304,7 @@ class MetadataQuorum:
 
     async def _voter(self, quorum: _Quorum, voter: int) -> BrokerConnection:
         """A connection that is proved to be the voter's, if that is required: a deposed leader at another's address would confirm itself."""
-        if self._identity is BrokerIdentity.ADDRESS:
+        if self._identity is IdentityMode.ADDRESS:
             return await self._connection(quorum.voters[voter])
         other = min(quorum.voters.keys() - {voter}, default=voter + 1)
         return await self._connection(quorum.voters[voter], voter, other)
@@ -319,7 +319,7 @@ class MetadataQuorum:
             known = await BrokerConnection.open(*address, self._login)
             if voter is not None and other is not None:
                 try:
-                    await prove_node(known, self._cluster_id, "controller", voter, other)
+                    await prove_server(known, self._cluster_id, "controller", voter, other)
                 except BaseException:
                     known.close()
                     raise

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rackspan.client.identity import BROKER_IDENTITY, BrokerIdentity
+from rackspan.client.identity import BROKER_IDENTITY, IdentityMode
 from rackspan.errors import UsageError
 from rackspan.kafka_source.option_values import choice, count, positive
 from rackspan.kafka_source.options import (
@@ -91,7 +91,7 @@ class SinkOptions:
     """For all rows; None where each row names its topic."""
     min_insync_racks: int = 1
     wait_for_racks: bool = False
-    broker_identity: BrokerIdentity = BrokerIdentity.PROVED
+    broker_identity: IdentityMode = IdentityMode.PROVED
     without_effect: tuple[str, ...] = ()
     """Options that were given and that a write ignores."""
 
@@ -128,6 +128,6 @@ def parse_sink(options: Mapping[str, str]) -> SinkOptions:
         topic=values["topic"].strip() if "topic" in values else None,
         min_insync_racks=racks,
         wait_for_racks=choice(values, "underMinRacks", (FAIL, WAIT)) == WAIT,
-        broker_identity=BrokerIdentity(choice(values, BROKER_IDENTITY, tuple(known.value for known in BrokerIdentity))),
+        broker_identity=IdentityMode(choice(values, BROKER_IDENTITY, tuple(known.value for known in IdentityMode))),
         without_effect=ignored,
     )

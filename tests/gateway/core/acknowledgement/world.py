@@ -73,9 +73,9 @@ class World:
     forges: bool = False
     """Whether a client plays followers: it sends their fetches to the leader, past the gateway."""
     misplaces: bool = False
-    """Whether the address of a follower that is away is answered by another broker."""
+    """Whether another broker responds at the address of a follower that is away."""
     proves: bool = True
-    """False, a reader's mistake: whoever responds at a broker's address counts as the broker."""
+    """False, a reader's mistake: the broker that responds at an address counts as the one whose address it is."""
     end: int = 0
     violations: list[Violation] = field(default_factory=list)
     acknowledged: int = 0
