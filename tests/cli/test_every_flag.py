@@ -33,6 +33,7 @@ from rackspan.traffic import ClusterReading, Interval
 from tests.cli.conftest import GOOD, Ran
 from tests.cli.replaced_groups import replace_group, two_groups
 from tests.cli.test_streams import PROBLEM
+from tests.gateway.running import running
 from tests.streams.test_assignment import PREVIOUS_CLIENTS
 
 Cli = Callable[..., Ran]
@@ -155,6 +156,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "reassign cancel": ("reassign", "cancel", "--plan", "begun.json"),
     "reassign undo": ("reassign", "undo", "--plan", "done.json"),
     "gateway check": ("gateway", "check", "--config", "gateway.toml"),
+    "gateway confirm": ("gateway", "confirm", "--config", "gateway.toml"),
     "restart safe": ("restart", "safe", "--broker", "1"),
     "restart watch": ("restart", "watch", "--plan", "rolling.json", "--exec", "true {{brokers}}"),
     "acks watch": ("acks", "watch", "--every", "1"),
@@ -201,6 +203,10 @@ OWN: dict[tuple[str, str], Case] = {
     },
     ("gateway check", "--config"): Case(("--config", "gone.toml"), NONE),
     ("gateway check", "--output"): Case(("-o", "json"), NONE),
+    ("gateway confirm", "--config"): Case(("--config", "gone.toml"), NONE),
+    ("gateway confirm", "--gone"): Case(("--gone", "other"), NONE, good=True),
+    ("gateway confirm", "--output"): Case(("-o", "json"), NONE),
+    ("gateway confirm", "--apply"): Case(("--apply",), NONE, good=True),
     ("place create", "--partitions"): Case(("--partitions", "2"), RACKED),
     ("place create", "--replication-factor"): Case(("--replication-factor", "2"), RACKED),
     ("place create", "--config"): Case(("--config", "retention.ms=1"), (*RACKED, "-o", "json")),
@@ -466,6 +472,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
             '[topics."orders"]\nleader.racks = ["r2"]\n'
         )
         (folder / "gateway.toml").write_text(f'bootstrap.servers = "{live}"\n')
+        with running(live, **{"gateway.id": "other"}) as gateway:
+            gateway.run(gateway.gateway.heartbeats.register())  # type: ignore[union-attr]
         (folder / "folder").mkdir()
         shutil.copy(folder / "uneven.json", folder / "folder" / "one.json")
         for topic in ("live", "soft", "grown"):

@@ -11,10 +11,12 @@ from typing import Any, cast
 
 import pytest
 
+from rackspan import __version__
 from rackspan.gateway import check
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.check import CheckLevel, check_cluster
 from rackspan.gateway.config import GatewayConfig, PrincipalTable, parse_config
+from rackspan.gateway.core.gateways.registrations import confirmation_record
 from rackspan.gateway.core.policies import Entry, Scope, record
 from rackspan.kafka_bytes.record_batch import stamp, write_batch
 from rackspan.wire.apis import ApiKey
@@ -31,6 +33,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.client.fake_broker import Handle, api_versions, configs_of, only
+from tests.gateway.core.gateways.test_differences import written
 from tests.gateway.core.test_metadata_log import register
 from tests.gateway.running import document
 from tests.gateway.upstream.test_config_topic import CONFIGS, Log, brokers, dead_port
@@ -160,10 +163,39 @@ def test_a_config_topic_whose_leader_serves_no_fetch_is_a_failure(monkeypatch: p
 
 def test_values_of_the_config_topic_are_judged() -> None:
     log = Log()
-    log.batches = [write_batch([record(Scope.TOPIC, "orders", Entry(7))], 0)]
+    log.batches = [write_batch([record(Scope.TOPIC, "orders", Entry(7)), confirmation_record()], 0), b""]
     level, reason = checked(described=[topic(CONFIGS)], log=log, tables={TOPIC_KEY: CONFIGS})["min.insync.racks"]
     assert level is WARNING
     assert reason.startswith("topic orders: min.insync.racks 7: the config topic configs has replicas in 2 racks")
+
+
+@pytest.mark.parametrize(
+    ("other", "level", "reason"),
+    [
+        ({}, OK, "2 registered: here, other"),
+        (
+            {"mode": "off"},
+            WARNING,
+            "gateway other is in mode off, which acknowledges what mode verified holds or refuses",
+        ),
+        ({"release": "0.1.0"}, WARNING, "gateway other is of release 0.1.0, older than"),
+    ],
+)
+def test_gateways_that_are_registered_are_named(other: dict[str, str], level: CheckLevel, reason: str) -> None:
+    log = Log()
+    # Its own last registration is of another file.
+    of_both = written("other", 0, **{"release": __version__, **other}), written("here", 0, mode="off")
+    log.batches = [write_batch([confirmation_record(), *of_both], 0), b"", b""]
+    found = checked(described=[topic(CONFIGS)], log=log, tables={TOPIC_KEY: CONFIGS, "gateway.id": "here"})
+    assert (found["gateways"][0], found["gateways"][1][: len(reason)]) == (level, reason)
+    assert "min.insync.racks" not in found
+
+
+def test_a_config_topic_that_nobody_has_confirmed_is_a_warning() -> None:
+    log = Log()
+    log.batches = [write_batch([written("here", 0)], 0)]
+    level, reason = checked(described=[topic(CONFIGS)], log=log, tables={TOPIC_KEY: CONFIGS})["min.insync.racks"]
+    assert (level, "are not confirmed" in reason) == (WARNING, True)
 
 
 def test_in_mode_off_racks_values_and_logs_have_no_result() -> None:

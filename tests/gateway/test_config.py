@@ -82,6 +82,7 @@ def test_a_config_that_names_the_cluster_alone_has_the_defaults_that_the_guide_n
         "acknowledgements.config.topic": "__rackspan_configs",
         "acknowledgements.config.topic.create": True,
         "acknowledgements.min.insync.racks": 1,
+        "gateway.id": None,
         "acknowledgements.override.min.insync.racks": None,
         "acknowledgements.fail.open": False,
         "acknowledgements.max.staleness.ms": 1000,
@@ -146,6 +147,11 @@ def test_a_number_is_accepted_up_to_its_bounds_and_not_beyond(key: str, least: i
             "for acknowledgements.mode strict alone",
         ),
         ('bootstrap.servers = "a:1"\nacknowledgements.min.insync.racks = 0', "is 0, outside 1 to"),
+        ('bootstrap.servers = "a:1"\ngateway.id = "a b"', "gateway.id is 'a b'; write up to 200 letters, digits"),
+        (
+            'bootstrap.servers = "a:1"\ngateway.id = "a"\nacknowledgements.config.topic = ""',
+            "gateway.id names this gateway in the config topic, and acknowledgements.config.topic is empty",
+        ),
         (
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\n[topics.t]\nmin.insync.racks = 2',
             "remove one of them",

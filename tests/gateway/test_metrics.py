@@ -9,9 +9,11 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from rackspan.gateway.core.gateways.registrations import confirmation_record, optional_key
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Entry, Scope
 from rackspan.gateway.metrics import READY_SECONDS, _readiness, families, http_endpoint, not_ready
+from tests.gateway.core.gateways.test_differences import Record, written
 from tests.gateway.running import RunningGateway, running
 from tests.waiting import eventually
 
@@ -37,6 +39,17 @@ def values(gateway: RunningGateway) -> dict[str, float]:
     return gateway.run(read())
 
 
+def registered(gateway: Any, *records: Record) -> None:
+    """The records of the config topic that are no values are these from now on."""
+    gateways = gateway.guarding.config_topic.gateways
+    if not gateway.heartbeats._ended:
+        eventually(lambda: gateway.backend.name in gateways.gateways, "the gateway has registered")
+    gateway.heartbeats._ended = True
+    gateways._state.gateways.clear()
+    for key, value in records:
+        gateways.observe(optional_key(key), value)
+
+
 def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) -> None:
     made: Any = placing.gateway
     made.admin.topics.placements, made.admin.topics.placement_failures = 3, 2
@@ -53,6 +66,8 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
     made.guarding.guard.late_records = 16
     made.policies.unreadable_keys = 17
     made.policies.lowered = 18
+    made.heartbeats.failures = 19
+    registered(made, written("third", 0), written("other", 0, release="0.1.0", lease_seconds=7))
     unreadable = Scope.TOPIC, "unread"
     made.policies.entries[unreadable] = Entry(1, readable=False)
     # Read when the gateway starts.
@@ -76,7 +91,11 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
         "rackspan_gateway_request_memory_bytes": 0,
         "rackspan_gateway_metadata_log_offset": 77,
         "rackspan_gateway_config_topic_current": 1,
-        "rackspan_gateway_config_topic_created": float(made.guarding.config_topic.created),
+        "rackspan_gateway_config_topic_created": 1,
+        "rackspan_gateway_registered_gateways": 2,
+        "rackspan_gateway_differing_gateways other,older": 1,
+        "rackspan_gateway_differing_gateways other,lease": 1,
+        "rackspan_gateway_heartbeat_failures_total": 19,
         "rackspan_gateway_config_topic_log_start_offset": 11,
         "rackspan_gateway_config_topic_lost_values": 1,
         "rackspan_gateway_held_responses": 0,
@@ -106,6 +125,17 @@ def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing:
 
         return placing.run(read())
 
+    registered(made)
+    status, warned = page()
+    assert (status, warned.count("\n")) == (200, 2)
+    assert "its values of min.insync.racks are not confirmed" in warned
+    registered(made, confirmation_record(), written("other", 0, mode="off"))
+    status, warned = page()
+    assert (status, warned.count("\n")) == (200, 2)
+    assert warned.startswith(
+        "ready\nwarning: gateway other is in mode off, which acknowledges what mode verified holds"
+    )
+    registered(made, confirmation_record())
     assert page() == (200, "ready\n")
     topic = made.guarding.config_topic
     topic._records.lost.add(b"k")

@@ -35,6 +35,7 @@ from rackspan.gateway import process
 from rackspan.gateway.config import GatewayConfig, read_config
 from tests.gateway.process import GatewayProcess, broker_ports, free_ports, gateway_process
 from tests.gateway.test_app import new_topic
+from tests.gateway.upstream.test_heartbeats import kept, key_of_format
 from tests.kafka_fixtures import records_in
 from tests.waiting import WITHIN_SECONDS, eventually
 
@@ -113,7 +114,9 @@ def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_p
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:
         address = f"127.0.0.1:{port}"
         assert fetched(address, "/healthz") == (200, "running\n")
-        assert fetched(address, "/readyz") == (200, "ready\n")
+        status, page = fetched(address, "/readyz")
+        # The config topic is new, and other tests have killed gateways.
+        assert (status, page.splitlines()[0]) == (200, "ready")
         config = tmp_path / "gateway.toml"
         config.write_text(f"{config.read_text()}[topics.{topic}]\nmin.insync.racks = 4\n")
         gateway.process.send_signal(signal.SIGHUP)
@@ -160,8 +163,9 @@ def kill_worker(gateway: GatewayProcess) -> int:
 
 def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: EmbeddedCluster, tmp_path: Path) -> None:
     http = two_in_a_row()
-    lines = f'listen.http = "127.0.0.1:{http}"\n{broker_ports()}'
+    lines = f'listen.http = "127.0.0.1:{http}"\ngateway.id = "of-two"\n{broker_ports()}'
     topic = new_topic(cluster.bootstrap_servers)
+    registered = key_of_format("of-two")
     with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=2) as gateway:
 
         def accepted(worker: int) -> float:
@@ -177,6 +181,10 @@ def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: Emb
             assert producer.flush(WITHIN_SECONDS) == 0
         assert accepted(0) > 0
         assert accepted(1) > 0
+        eventually(lambda: registered in kept(cluster.bootstrap_servers), "the gateway has registered")
+        values = kept(cluster.bootstrap_servers)[registered]
+        # The first worker registers for all.
+        assert len({json.loads(value or b"")["incarnation_id"] for value in values}) == 1
         kill_worker(gateway)
         eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed")
         eventually(lambda: len(workers(gateway)) == 2, "two workers run")
@@ -186,6 +194,7 @@ def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: Emb
         assert gateway.log.read_text().count("is started again") == 1
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.process.wait(WITHIN_SECONDS) == 0
+    assert kept(cluster.bootstrap_servers)[registered][-1] is None
 
 
 def test_a_gateway_that_ends_while_a_worker_is_started_again_ends_with_0(
@@ -344,7 +353,7 @@ def test_a_signal_reloads_or_ends_in_order_and_connections_that_are_cut_off_are_
     before = signal.pthread_sigmask(signal.SIG_BLOCK, process._SIGNALS)
     caplog.set_level(logging.INFO, process.__name__)
 
-    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+    async def opened(_config: GatewayConfig, *, shared: bool, registers: bool) -> Served:
         served.done.append(("opened", shared))
         return served
 
@@ -389,13 +398,13 @@ def test_a_second_ctrl_c_ends_the_drain_and_one_during_the_start_ends_the_start(
         await asyncio.get_running_loop().create_future()
         return 0
 
-    async def opens_for_ever(_config: GatewayConfig, *, shared: bool) -> Served:
+    async def opens_for_ever(_config: GatewayConfig, *, shared: bool, registers: bool) -> Served:
         assert not shared
         interrupt()
         await asyncio.get_running_loop().create_future()
         return served
 
-    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+    async def opened(_config: GatewayConfig, *, shared: bool, registers: bool) -> Served:
         assert not shared
         return served
 
@@ -430,7 +439,7 @@ def test_what_the_start_left_over_is_collected_before_the_rest_is_exempt_from_co
     file.write_text('bootstrap.servers = "127.0.0.1:1"\n')
     served, found = Served(read_config(file), 0), list[tuple[bool, bool]]()
 
-    async def opened(_config: GatewayConfig, *, shared: bool) -> Served:
+    async def opened(_config: GatewayConfig, *, shared: bool, registers: bool) -> Served:
         assert not shared
         left_over = Served(served.config, 0)
         left_over.done.append(left_over)

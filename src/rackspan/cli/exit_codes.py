@@ -156,6 +156,9 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "cluster undo": ExitMeaning("no fault is left"),
         "cluster status": ExitMeaning("the states are printed"),
         "gateway check": ExitMeaning("every check passed", "the gateway will work, with warnings", "it will not work"),
+        "gateway confirm": ExitMeaning(
+            "the config topic is confirmed", "it, or the removal of a gateway, would be written with --apply"
+        ),
         "config show": ExitMeaning("the settings are printed"),
         "config check": ExitMeaning(
             "every cluster is read and has what the file names", "it lacks something", "a cluster cannot be read"

@@ -21,13 +21,15 @@ from rackspan.gateway.handlers.fetch import FetchHandler
 from rackspan.gateway.handlers.produce import forward_produce
 from rackspan.gateway.net.byte_flow import Shared, Take
 from rackspan.gateway.net.frames import FrameMemory
+from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.heartbeats import Heartbeats
 from rackspan.gateway.upstream.record_topics import follow_record_topics, settle
 from rackspan.wire.apis import ApiKey
 
 log = logging.getLogger(__name__)
 
-LAST_SETTLE_SECONDS: Final = 2.0
-"""Time limit of the last reading of metadata: a gateway ends on SIGTERM even if no broker responds."""
+LAST_REQUESTS_SECONDS: Final = 2.0
+"""Time limit of the last reading of metadata and the end of the registration: a gateway ends on SIGTERM even if no broker responds."""
 
 LAST_RESPONSES_SECONDS: Final = 1.0
 """Before the time limit of the end: what is held by then is refused, so that its clients receive that."""
@@ -47,6 +49,7 @@ _RESTART: Final = (
     "controllers",
     "config_topic",
     "create_config_topic",
+    "gateway_id",
     "request_memory_bytes",
     "placer",
     "rack_locator",
@@ -59,7 +62,8 @@ _RESTART: Final = (
 class Gateway:
     """Listeners before every broker of a cluster, on the running event loop; made by `open_gateway`.
 
-    `guarding` is None in mode off, `admin` if it would take part in no request.
+    `guarding` is None in mode off, `admin` if it would take part in no request, `heartbeats` without a config topic and in workers
+    but the first.
     """
 
     def __init__(
@@ -70,6 +74,7 @@ class Gateway:
         guarding: Guarding | None,
         admin: AdminHandler | None,
         fetch: FetchHandler,
+        heartbeats: Heartbeats | None = None,
     ) -> None:
         self.backend = backend
         self.cluster = backend.cluster
@@ -79,6 +84,7 @@ class Gateway:
         self.guarding = guarding
         self.admin = admin
         self.fetch = fetch
+        self.heartbeats = heartbeats
         self.record_bytes = clients.shared.record_bytes
         self.draining = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -94,6 +100,9 @@ class Gateway:
         for work in self.guarding.tasks() if self.guarding is not None else ():
             self._run(work)
         self.listeners.open()
+        if self.heartbeats is not None:
+            # A gateway that cannot listen serves nobody, and is not registered.
+            self._run(self.heartbeats.follow(self._of_gateways))
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -113,8 +122,16 @@ class Gateway:
     def warnings(self) -> list[str]:
         """Sentences about the release, racks and values that an operator should correct; clients are served all the same."""
         of_racks = rack_warnings(self.cluster.all_brokers()) if self.config.reads_racks else ()
-        of_values = self.backend.warnings(None if self.guarding is None else self.guarding.config_topic)
-        return [*self.backend.release_warnings, *of_racks, *of_values]
+        of_values = self.backend.warnings(self._config_topic)
+        of_heartbeats = () if self.heartbeats is None else self.heartbeats.warnings()
+        return [*self.backend.release_warnings, *of_racks, *of_values, *self._of_gateways(), *of_heartbeats]
+
+    def _of_gateways(self) -> list[str]:
+        return [difference.warning for difference in self.backend.differences(self._config_topic)]
+
+    @property
+    def _config_topic(self) -> ConfigTopic | None:
+        return None if self.guarding is None else self.guarding.config_topic
 
     def _log_warnings(self) -> None:
         for warning in (*self.warnings(), *self.backend.connection_warnings(), *self.config.exposed_secrets()):
@@ -131,8 +148,9 @@ class Gateway:
         await self.clients.drain(seconds)
         left = len(self.clients.sessions)
         with suppress(TimeoutError):
-            async with asyncio.timeout(LAST_SETTLE_SECONDS):
-                await settle(self.record_bytes, self.cluster)
+            async with asyncio.timeout(LAST_REQUESTS_SECONDS):
+                heartbeats = () if self.heartbeats is None else (self.heartbeats.end(),)
+                await asyncio.gather(settle(self.record_bytes, self.cluster), *heartbeats)
         # What no broker described counts all the same.
         self.record_bytes.settle(self.record_bytes.unsettled(), {}, {})
         for line in self.record_bytes.summary(LOGGED_FLOWS_MAX):
@@ -172,18 +190,20 @@ class Gateway:
             task.cancel()
         if self.guarding is not None:
             self.guarding.close()
+        if self.heartbeats is not None:
+            self.heartbeats.close()
         self.backend.close()
 
 
-async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gateway:
-    """A gateway that listens. `shared`: other processes listen at the same ports. Errors: RackspanError."""
+async def open_gateway(config: GatewayConfig, *, shared: bool = False, registers: bool = True) -> Gateway:
+    """A gateway that listens. `shared`: other processes listen at the same ports, one of which `registers`. Errors: RackspanError."""
     backend = Backend(config)
     try:
         await backend.connect()
         if not backend.cluster.by_id:
             raise UsageError(f"{config.bootstrap_servers}: the cluster reports no broker; is it starting?")
         await backend.cluster.require_proofs()
-        gateway = await _assembled(backend, shared=shared)
+        gateway = await _assembled(backend, shared=shared, registers=registers)
     except BaseException:
         backend.close()
         raise
@@ -195,7 +215,7 @@ async def open_gateway(config: GatewayConfig, *, shared: bool = False) -> Gatewa
     return gateway
 
 
-async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
+async def _assembled(backend: Backend, *, shared: bool, registers: bool) -> Gateway:
     """The parts of a gateway. Forwarding, judging only, or guarding is chosen here, once."""
     config = backend.config
     listeners = Listeners(config, backend.cluster, lambda broker, client: clients.accept(broker, client), shared=shared)
@@ -223,4 +243,7 @@ async def _assembled(backend: Backend, *, shared: bool) -> Gateway:
         lambda: backend.cluster.cluster_id,
     )
     clients = Clients(config, backend.cluster, backend.tls, sessions)
-    return Gateway(backend, listeners, clients, guarding, admin, fetch)
+    heartbeats = None
+    if registers and config.config_topic is not None:
+        heartbeats = backend.heartbeats(config.config_topic)
+    return Gateway(backend, listeners, clients, guarding, admin, fetch, heartbeats)

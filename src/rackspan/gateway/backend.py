@@ -1,10 +1,14 @@
 """The cluster behind a gateway: its brokers, the values of min.insync.racks, and the logins by which it is reached."""
 
+import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Final
+from uuid import uuid4
 
+from rackspan import __version__
 from rackspan.client.brokers import addresses, protocol_warnings
 from rackspan.client.config import kafka_python_settings, read_properties
 from rackspan.client.config.translation import protocol_of, warnings_about
@@ -14,11 +18,14 @@ from rackspan.client.release import release_warnings
 from rackspan.errors import UsageError
 from rackspan.gateway.clients.tls import ClientTls
 from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.core.config_lease import LEASE_SECONDS
+from rackspan.gateway.core.gateways.differences import Difference, differences
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.value_warnings import values_warnings
 from rackspan.gateway.upstream.broker_configs import UnenforcedValues
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.gateway.upstream.heartbeats import Heartbeats
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.placement.cluster_placer import ClusterPlacer
 from rackspan.placement.registry import PLACER_CLASS_CONFIG, configured_placer
@@ -51,6 +58,8 @@ class Backend:
         self.release_warnings: tuple[str, ...] = ()
         """About a release of Kafka that is newer than those tested, once `connect` has ended."""
         self.placer = _placer(config)
+        self.name = _name(config)
+        """Under which the gateway registers in the config topic."""
 
     async def connect(self) -> None:
         """Send the first requests. Errors: ClusterUnreachable, RackspanError, OSError."""
@@ -101,6 +110,16 @@ class Backend:
         create = self.config.create_config_topic
         return ConfigTopic(name, self.cluster, self.login, self.policies.replay, create=create)
 
+    def heartbeats(self, topic: str) -> Heartbeats:
+        """The registration in the config topic; nothing is written yet."""
+        return Heartbeats(topic, self.name, self.config.mode, self.cluster, self.login)
+
+    def differences(self, config_topic: ConfigTopic | None) -> list[Difference]:
+        """Other gateways of the cluster that promise less, are older or silent, or have another lease than this one."""
+        if config_topic is None:
+            return []
+        return differences(config_topic.gateways.gateways, self.name, __version__, self.config.mode, LEASE_SECONDS)
+
     def quorum(self) -> MetadataQuorum:
         """The controllers; nothing is read yet. Errors: UsageError."""
         controllers, path = self.config.controllers, self.config.controllers_command_config
@@ -119,6 +138,17 @@ class Backend:
         self.cluster.close()
         if self.placer is not None:
             self.placer.close()
+
+
+_HOST_NAME_MAX: Final = 150
+
+
+def _name(config: GatewayConfig) -> str:
+    """The same at each start, unless the ports are chosen at the start."""
+    if config.gateway_id is not None:
+        return config.gateway_id
+    host = re.sub(r"[^A-Za-z0-9._-]", "_", socket.gethostname())[:_HOST_NAME_MAX]
+    return f"{host}:{config.first_port or uuid4().hex[:8]}"
 
 
 def _placer(config: GatewayConfig) -> ClusterPlacer | None:

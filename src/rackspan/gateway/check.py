@@ -21,6 +21,7 @@ from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
 from rackspan.gateway.upstream.broker_configs import broker_config
+from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_RACKS, RACK_AWARE_SELECTOR, REPLICA_SELECTOR
 from rackspan.text import count_noun
@@ -232,6 +233,19 @@ async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Resu
     await backend.unenforced.read()
     for warning in backend.warnings(topic):
         yield Result(MIN_INSYNC_RACKS, CheckLevel.WARNING, warning)
+    for result in _gateways(backend, topic):
+        yield result
+
+
+def _gateways(backend: Backend, topic: ConfigTopic | None) -> Iterator[Result]:
+    """The gateways that are registered. One that is silent shows if another one has registered for long enough after it."""
+    differences = backend.differences(topic)
+    for difference in differences:
+        yield Result("gateways", CheckLevel.WARNING, difference.warning)
+    if topic is not None and topic.gateways.gateways and not differences:
+        names = sorted(topic.gateways.gateways)
+        named = ", ".join(names[:_MOST_NAMED]) + (" and others" if len(names) > _MOST_NAMED else "")
+        yield Result("gateways", CheckLevel.OK, f"{len(names)} registered: {named}")
 
 
 async def _config_topic(config: GatewayConfig, backend: Backend, name: str) -> tuple[Result, bool]:

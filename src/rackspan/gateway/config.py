@@ -16,6 +16,7 @@ from rackspan.client.identity import BROKER_IDENTITY, IdentityMode
 from rackspan.documents import convert_toml, dotted_keys
 from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
+from rackspan.gateway.core.gateways.registrations import NAME_PATTERN
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.gateway.core.reader_racks import ReaderRacks
 from rackspan.gateway.core.topic_configs import KAFKAS_OWN
@@ -112,6 +113,7 @@ class GatewayConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     config_topic: Text | None = field(default=GATEWAY_CONFIG_TOPIC, name="acknowledgements.config.topic")
     create_config_topic: bool = field(default=True, name="acknowledgements.config.topic.create")
     min_insync_racks: PositiveInt = field(default=1, name=f"acknowledgements.{MIN_INSYNC_RACKS}")
+    gateway_id: Text | None = None
     override: PositiveInt | None = field(default=None, name=f"acknowledgements.override.{MIN_INSYNC_RACKS}")
     fail_open: bool = field(default=False, name="acknowledgements.fail.open")
     max_staleness_ms: Annotated[int, Meta(ge=50, le=INT32_MAX)] = field(
@@ -299,6 +301,14 @@ def _check(name: str, config: GatewayConfig) -> None:
             raise UsageError(
                 f"{name}: [topics.{topic!r}]: clients write no topic of this name, so that no value is enforced; remove it"
             )
+    if config.gateway_id is not None and not re.match(NAME_PATTERN, config.gateway_id):
+        raise UsageError(
+            f"{name}: gateway.id is {config.gateway_id!r}; write up to 200 letters, digits and . _ : - in it"
+        )
+    if config.gateway_id is not None and config.config_topic is None:
+        raise UsageError(
+            f"{name}: gateway.id names this gateway in the config topic, and acknowledgements.config.topic is empty; remove one of them"
+        )
     strict = config.mode is AcknowledgementMode.STRICT
     if strict and config.controllers is None:
         raise UsageError(

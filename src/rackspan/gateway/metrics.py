@@ -71,6 +71,13 @@ def families(gateway: Gateway) -> Iterator[Family]:
         )
     if gateway.guarding is not None and gateway.guarding.config_topic is not None:
         yield from _config_topic(gateway.guarding.config_topic)
+        yield from _gateways(gateway, gateway.guarding.config_topic)
+    if gateway.heartbeats is not None:
+        yield _counter(
+            "rackspan_gateway_heartbeat_failures_total",
+            "registrations of this gateway in the config topic that failed",
+            gateway.heartbeats.failures,
+        )
     yield from _policies(gateway.policies)
     unenforced = gateway.backend.unenforced.count
     if unenforced is not None:
@@ -135,7 +142,11 @@ def _connections(clients: Clients) -> Iterator[Family]:
 
 def _config_topic(topic: ConfigTopic) -> Iterator[Family]:
     yield _gauge("rackspan_gateway_config_topic_current", "1 while the config topic is read to its end", topic.current)
-    yield _gauge("rackspan_gateway_config_topic_created", "1 if this process created the config topic", topic.created)
+    yield _gauge(
+        "rackspan_gateway_config_topic_created",
+        "1 from the creation of the config topic until rackspan gateway confirm",
+        not topic.gateways.confirmed,
+    )
     yield _gauge(
         "rackspan_gateway_config_topic_log_start_offset",
         "above 0 if records of the config topic were deleted",
@@ -146,6 +157,22 @@ def _config_topic(topic: ConfigTopic) -> Iterator[Family]:
         "values that the config topic lost without a tombstone, and that this process keeps",
         len(topic.lost),
     )
+
+
+def _gateways(gateway: Gateway, topic: ConfigTopic) -> Iterator[Family]:
+    yield _gauge(
+        "rackspan_gateway_registered_gateways",
+        "gateways that are registered in the config topic, this one and silent ones too",
+        len(topic.gateways.gateways),
+    )
+    differing = GaugeMetricFamily(
+        "rackspan_gateway_differing_gateways",
+        "1 for each other gateway of the cluster that promises less, is older or silent, or has another lease than this one",
+        labels=("gateway", "reason"),
+    )
+    for difference in gateway.backend.differences(topic):
+        differing.add_metric((difference.gateway, difference.reason), 1)
+    yield differing
 
 
 def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:

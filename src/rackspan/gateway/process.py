@@ -51,7 +51,8 @@ def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
     config = read_config(path)
     _log_as(config.log_format)
     if workers == 1:
-        run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
+        worker = os.environ.get("RACKSPAN_GATEWAY_WORKER")
+        run(_serve(path, config, ready, shared=worker is not None, registers=worker in (None, "0")))
         return
     if any(config.listener(broker).port == 0 for broker in (*map(int, config.brokers), 0)):
         raise UsageError(
@@ -80,7 +81,9 @@ def _log_as(log_format: str) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
-async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool) -> None:
+async def _serve(
+    path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool, registers: bool = True
+) -> None:
     loop = asyncio.get_running_loop()
     ended, at_once, changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -93,7 +96,7 @@ async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None]
     # A worker starts with these blocked.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     try:
-        opening = loop.create_task(open_gateway(config, shared=shared))
+        opening = loop.create_task(open_gateway(config, shared=shared, registers=registers))
         if await _until(opening, ended):
             await _serve_opened(await opening, path, ready, ended, at_once, changed)
     finally:

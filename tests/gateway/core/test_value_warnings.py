@@ -5,8 +5,8 @@ from rackspan.gateway.core.value_warnings import ConfigTopicState, rack_warnings
 from rackspan.model import Broker, BrokerId, RackId
 
 
-def topic(racks: int = 2, log_start_offset: int = 0) -> ConfigTopicState:
-    return ConfigTopicState("configs", racks, log_start_offset)
+def topic(racks: int = 2, log_start_offset: int = 0, *, confirmed: bool = True) -> ConfigTopicState:
+    return ConfigTopicState("configs", racks, log_start_offset, confirmed)
 
 
 def brokers(*racks: str | None) -> list[Broker]:
@@ -54,3 +54,11 @@ def test_records_that_were_deleted_or_cannot_be_read_are_warnings() -> None:
     unreadable, deleted = values_warnings(policies, brokers("a", "b"), topic(log_start_offset=7))
     assert "topic t" in unreadable
     assert "begins at offset 7" in deleted
+
+
+def test_a_topic_that_nobody_has_confirmed_since_it_was_created_is_a_warning() -> None:
+    (warning,) = values_warnings(with_value(2), brokers("a", "b"), topic(confirmed=False))
+    assert warning.startswith(
+        "the config topic configs was created, and its values of min.insync.racks are not confirmed"
+    )
+    assert warning.endswith("set them again, then run rackspan gateway confirm --config FILE --apply")

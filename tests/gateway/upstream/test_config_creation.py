@@ -72,12 +72,14 @@ def test_a_config_topic_that_is_missing_is_created_compacted_with_one_partition(
     brokers_up: int, factor: int, in_sync: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic, (requested,) = started(creation(), brokers_up)
-    assert (topic.created, topic.current) == (True, True)
+    assert topic.current
     assert (requested.name, requested.num_partitions, requested.replication_factor) == (CONFIGS, 1, factor)
     assert {config.name: config.value for config in requested.configs} == {
         "cleanup.policy": "compact",
         "min.insync.replicas": in_sync,
         "compression.type": "uncompressed",
+        "segment.bytes": "1048576",
+        "message.timestamp.type": "LogAppendTime",
     }
     (line,) = lines_of(caplog)
     assert line.startswith("the config topic configs did not exist and was created: no topic has a value")
@@ -85,13 +87,13 @@ def test_a_config_topic_that_is_missing_is_created_compacted_with_one_partition(
 
 def test_a_config_topic_that_another_gateway_created_meanwhile_is_read(caplog: pytest.LogCaptureFixture) -> None:
     topic, _ = started(creation(ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'configs' already exists."))
-    assert (topic.created, topic.current) == (False, True)
+    assert topic.current
     assert lines_of(caplog) == []
 
 
 def test_a_config_topic_that_is_there_is_not_created() -> None:
     topic, requested = started(None)
-    assert (topic.created, topic.current, requested) == (False, True, [])
+    assert (topic.current, requested) == (True, [])
 
 
 @pytest.mark.parametrize(("message", "shown"), [("Authorization failed.", "Authorization failed."), (None, "29")])

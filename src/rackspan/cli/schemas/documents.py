@@ -12,7 +12,7 @@ from rackspan.audit.json_format import AuditDocument, OutageDocument
 from rackspan.cli import output
 from rackspan.cli.cluster import StartedCluster
 from rackspan.cli.commands import LazyCommands, leaf_commands
-from rackspan.cli.gateway import GatewayChecks
+from rackspan.cli.gateway import GatewayChecks, GatewayConfirmation
 from rackspan.cli.options.flags import JUDGES
 from rackspan.cli.pages.config import CheckedSettings, ShownSettings
 from rackspan.cli.pages.in_flight import InFlightDocument
@@ -60,6 +60,7 @@ DECLARED: Final[Mapping[str, Sequence[Any]]] = {
     "cluster up": [StartedCluster],
     **{f"cluster {name}": [ControlledCluster] for name in (*FAULTS, "status")},
     "gateway check": [GatewayChecks],
+    "gateway confirm": [GatewayConfirmation],
     "config show": [ShownSettings],
     "config check": [CheckedSettings],
 }

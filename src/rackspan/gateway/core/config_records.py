@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from rackspan.gateway.core.gateways.registrations import GatewayRecords, optional_key
 from rackspan.kafka_bytes.record_batch import read_records, whole_batches
 
 Replay = Callable[[bytes | None, bytes | None], None]
@@ -12,11 +13,13 @@ class ConfigRecords:
     """Replays the records of one log up to `offset`.
 
     While the log is read again from its beginning, nothing is replayed: records may be missing there. At its end the last record of each
-    key is. A key that is missing without a tombstone keeps its value, and is in `lost`.
+    key is. A key that is missing without a tombstone keeps its value, and is in `lost`. Records that are no values, whose keys are optional,
+    are followed by `gateways` instead.
     """
 
     def __init__(self, replay: Replay) -> None:
         self._replay = replay
+        self.gateways = GatewayRecords()
         self.offset = 0
         self._reread: dict[bytes | None, bytes | None] | None = {}
         """The last record of each key, while everything is read; None once that is replayed."""
@@ -31,6 +34,7 @@ class ConfigRecords:
     def read_again(self, offset: int) -> None:
         """The log is read again, from its first offset on."""
         self.offset, self._reread = offset, {}
+        self.gateways.read_again()
 
     def replay_batches(self, records: bytes) -> None:
         """Errors: MalformedBytes."""
@@ -39,7 +43,10 @@ class ConfigRecords:
             for delta, (key, value) in read_records(batch) if not header.control else ():
                 if header.base_offset + delta < self.offset:
                     continue
-                if self._reread is None:
+                optional = optional_key(key)
+                if optional is not None:
+                    self.gateways.observe(optional, value)
+                elif self._reread is None:
                     self._replay_record(key, value)
                 else:
                     self._reread[key] = value
@@ -50,6 +57,7 @@ class ConfigRecords:
         if self._reread is None:
             return set()
         records, self._reread = self._reread, None
+        self.gateways.end()
         lost = self._keys - records.keys()
         for key, value in records.items():
             self._replay_record(key, value)

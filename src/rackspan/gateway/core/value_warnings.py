@@ -14,11 +14,12 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class ConfigTopicState:
-    """Facts about the config topic. `racks` have a replica of it."""
+    """Facts about the config topic. `racks` have a replica of it. `confirmed`: somebody has confirmed that it has every value."""
 
     topic: str
     racks: int
     log_start_offset: int
+    confirmed: bool
 
 
 def values_warnings(policies: Policies, brokers: Sequence[Broker], topic: ConfigTopicState | None) -> list[str]:
@@ -73,4 +74,9 @@ def _records(policies: Policies, topic: ConfigTopicState | None) -> Iterator[str
         yield (
             f"the config topic {topic.topic} begins at offset {topic.log_start_offset}: records were deleted, and with them maybe "
             f"values of {MIN_INSYNC_RACKS}; compare the topics' values and set those again that are missing"
+        )
+    if topic is not None and not topic.confirmed:
+        yield (
+            f"the config topic {topic.topic} was created, and its values of {MIN_INSYNC_RACKS} are not confirmed: if there were values before, "
+            "they are lost; set them again, then run rackspan gateway confirm --config FILE --apply"
         )

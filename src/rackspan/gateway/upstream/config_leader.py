@@ -22,6 +22,10 @@ LOOKUP_SECONDS: Final = 0.5
 """Time limit of the other brokers, once one has reported a leader."""
 
 
+class ConfigTopicMissing(ClusterUnreachable):
+    """Every broker that responded reports that there is no such topic."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Lead:
     """The config topic's partition as one broker reports it; -1 without a leader. The newest leader epoch is the greatest."""
@@ -43,7 +47,10 @@ class ConfigLeader:
         self._login = login
 
     async def find(self) -> Lead:
-        """The leader of the highest epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone."""
+        """The leader of the highest epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone.
+
+        Errors: ClusterUnreachable, ConfigTopicMissing.
+        """
         brokers: list[int | None] = [*self._cluster.some(_LOOKUP_BROKERS)]
         waiting = {asyncio.create_task(self._reported_by(broker)) for broker in brokers or [None]}
         done: set[asyncio.Task[Lead]] = set()
@@ -61,7 +68,10 @@ class ConfigLeader:
                 task.cancel()
         reported = [task.result() for task in done if task.exception() is None]
         if not reported:
-            failed = next(iter(done)).exception()
+            failures = [task.exception() for task in done]
+            failed = failures[0]
+            if all(isinstance(failure, ConfigTopicMissing) for failure in failures):
+                raise ConfigTopicMissing(str(failed))
             raise ClusterUnreachable(f"no broker reports the leader of {self.topic}: {failed}")
         lead = max(reported)
         if lead.leader < 0:
@@ -76,6 +86,8 @@ class ConfigLeader:
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
         metadata = await connection.call(ApiKey.METADATA, request)
         topic = first(metadata.topics, "topic")
+        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            raise ConfigTopicMissing(f"the config topic {self.topic} does not exist; the first gateway creates it")
         if topic.error_code != ErrorCode.NONE or not topic.partitions:
             raise ClusterUnreachable(f"error {topic.error_code} for {self.topic}")
         partition = topic.partitions[0]

@@ -12,6 +12,7 @@ from rackspan.client.errors import message_of
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RackspanError
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
+from rackspan.gateway.core.gateways.registrations import GatewayRecords
 from rackspan.gateway.core.value_warnings import ConfigTopicState
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead
@@ -34,6 +35,9 @@ _FETCH_VERSION: Final = 12
 
 _MAX_WAIT_MS: Final = 500
 _MAX_BYTES: Final = 4 * 1024 * 1024
+_SEGMENT_BYTES: Final = 1024 * 1024
+"""The least that Kafka 4 accepts."""
+
 _BACKOFF_SECONDS: Final = 0.1
 
 
@@ -58,8 +62,6 @@ class ConfigTopic:
         """The leader's end of committed records when it was connected to."""
         self.log_start_offset = 0
         """Above 0 after records were deleted: compaction leaves it at 0."""
-        self.created = False
-        """Whether this process created the topic."""
         self._replayed = asyncio.Condition()
         self._connection: BrokerConnection | None = None
         self._warned_at = float("-inf")
@@ -74,6 +76,11 @@ class ConfigTopic:
         return self._records.lost
 
     @property
+    def gateways(self) -> GatewayRecords:
+        """The gateways that register in the topic, and whether it is confirmed to have every value."""
+        return self._records.gateways
+
+    @property
     def topic_id(self) -> UUID | None:
         return self._leader.latest.topic_id
 
@@ -84,7 +91,7 @@ class ConfigTopic:
 
     @property
     def state(self) -> ConfigTopicState:
-        return ConfigTopicState(self.topic, self.racks, self.log_start_offset)
+        return ConfigTopicState(self.topic, self.racks, self.log_start_offset, self.gateways.confirmed)
 
     async def start(self) -> None:
         """Create the topic if it is missing and read it to its end. Errors: RackspanError."""
@@ -155,6 +162,10 @@ class ConfigTopic:
             "cleanup.policy": "compact",
             "min.insync.replicas": str(max(1, factor - 1)),
             "compression.type": "uncompressed",
+            # Only closed segments are compacted, and gateways register every half a minute.
+            "segment.bytes": str(_SEGMENT_BYTES),
+            # From Kafka 4.0 on a record is refused whose writer's clock is an hour ahead.
+            "message.timestamp.type": "LogAppendTime",
         }
         topic = CreatableTopic(
             name=self.topic,
@@ -177,8 +188,7 @@ class ConfigTopic:
                 f"the config topic {self.topic} could not be created: {result.error_message or result.error_code}; create it "
                 "with cleanup.policy=compact and one partition, or give the gateway's principal CREATE"
             )
-        self.created = result.error_code == ErrorCode.NONE
-        if self.created:
+        if result.error_code == ErrorCode.NONE:
             log.warning(
                 "the config topic %s did not exist and was created: no topic has a value of min.insync.racks but by the gateway's "
                 "file. If there were values, set them again",

@@ -53,8 +53,7 @@ class ConfigWriter:
             async with asyncio.timeout(WRITE_SECONDS):
                 while True:
                     try:
-                        async with self._writing:
-                            lead, offset = await self._produce(key, value)
+                        lead, offset = await self.write_once(key, value)
                         await self._held(lead, offset + 1, racks)
                     except (OSError, RackspanError) as error:
                         failed = error
@@ -68,6 +67,14 @@ class ConfigWriter:
                 f"the config topic {self._leader.topic} could not be written to {count_noun(racks, 'rack')} in {WRITE_SECONDS:g} s, or "
                 f"not be read after that: {failed or 'no response'}; look at its leader and ISR, and alter the value again"
             ) from error
+
+    async def write_once(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
+        """Returns when the record is acknowledged with acks=all: the leader that appended it, and its offset. It is not tried again.
+
+        Errors: OSError, RackspanError.
+        """
+        async with self._writing:
+            return await self._produce(key, value)
 
     async def _held(self, lead: Lead, end_offset: int, racks: int) -> None:
         """Returns when the logs of in-sync replicas on so many racks show the record. Errors: ClusterUnreachable for a new leader."""
