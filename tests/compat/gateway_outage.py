@@ -40,9 +40,11 @@ END_SECONDS: Final = 150
 """After it a client has delivered or given up everything, or is ended."""
 
 NPM: Final = ("kafkajs@2.2.4", "@platformatic/kafka@1.35.0")
-GO_CLIENTS: Final = ("franz-go", "sarama")
-JS_CLIENTS: Final = ("kafkajs", "platformatic")
+GO_CLIENTS: Final = ("franz-go", "sarama", "patient-sarama")
+JS_CLIENTS: Final = ("kafkajs", "patient-kafkajs", "platformatic")
 CLIENTS: Final = ("librdkafka", "java", *GO_CLIENTS, *JS_CLIENTS)
+"""Patient: with the retries that docs/how-to/gateway.md recommends to clients that give up."""
+
 KINDS: Final = ("direct", "gateway")
 
 
@@ -153,8 +155,11 @@ def records(servers: str, topic: str) -> list[str]:
         message = consumer.poll(WITHIN_SECONDS)
         assert message is not None, f"{topic} ends at {end}, and nothing more comes after {position}"
         assert message.error() is None, message.error()
-        values.append(message.value().decode())
-        position = message.offset() + 1
+        value, offset = message.value(), message.offset()
+        assert value is not None
+        assert offset is not None
+        values.append(value.decode())
+        position = offset + 1
     consumer.close()
     return values
 

@@ -1,4 +1,5 @@
-// Sends numbered records for a while with the defaults of franz-go or sarama: outage franz-go|sarama SERVERS TOPIC SECONDS.
+// Sends numbered records for a while with the defaults of franz-go or sarama: outage franz-go|sarama|patient-sarama SERVERS TOPIC SECONDS.
+// Patient: with the retries that docs/how-to/gateway.md recommends.
 // Prints "ack NUMBER" or "error NUMBER REASON" for each when its client reports it.
 package main
 
@@ -41,10 +42,10 @@ func main() {
 		panic(err)
 	}
 	until := time.Now().Add(time.Duration(seconds) * time.Second)
-	if client == "sarama" {
-		bySarama(servers, topic, until)
-	} else {
+	if client == "franz-go" {
 		byFranz(servers, topic, until)
+	} else {
+		bySarama(servers, topic, until, client == "patient-sarama")
 	}
 }
 
@@ -63,13 +64,16 @@ func byFranz(servers []string, topic string, until time.Time) {
 	client.Flush(limited)
 }
 
-func bySarama(servers []string, topic string, until time.Time) {
+func bySarama(servers []string, topic string, until time.Time, patient bool) {
 	config := sarama.NewConfig()
 	config.Version = sarama.V3_6_0_0
 	config.Producer.Idempotent = true
 	config.Producer.RequiredAcks = sarama.WaitForAll
 	config.Producer.Return.Successes = true
 	config.Net.MaxOpenRequests = 1 // sarama demands it of an idempotent producer
+	if patient {
+		config.Producer.Retry.Max, config.Producer.Retry.Backoff = 1000, time.Second
+	}
 	producer, err := sarama.NewAsyncProducer(servers, config)
 	if err != nil {
 		panic(err)

@@ -1,11 +1,13 @@
-// Sends numbered records for a while with the defaults of kafkajs or @platformatic/kafka: outage.mjs kafkajs|platformatic SERVERS TOPIC SECONDS.
+// Sends numbered records for a while with the defaults of a client: outage.mjs kafkajs|patient-kafkajs|platformatic SERVERS TOPIC SECONDS.
+// Patient: with the retries that docs/how-to/gateway.md recommends.
 // Prints "ack NUMBER" or "error NUMBER REASON" for each when its client reports it, and sends the next after that.
 const [, , client, servers, topic, seconds] = process.argv
 const brokers = servers.split(',')
 
 async function byKafkajs() {
   const { Kafka, logLevel } = (await import('kafkajs')).default
-  const producer = new Kafka({ clientId: 'outage', brokers, logLevel: logLevel.NOTHING }).producer({
+  const retry = client === 'patient-kafkajs' ? { retries: 1000 } : {}
+  const producer = new Kafka({ clientId: 'outage', brokers, logLevel: logLevel.NOTHING, retry }).producer({
     idempotent: true,
     maxInFlightRequests: 1,
   })
@@ -29,7 +31,7 @@ function reason(error) {
   return [`${error.name}: ${error.message}`, ...new Set(causes)].join(' < ').replaceAll('\n', ' ')
 }
 
-const [send, close] = await (client === 'kafkajs' ? byKafkajs() : byPlatformatic())
+const [send, close] = await (client === 'platformatic' ? byPlatformatic() : byKafkajs())
 const until = Date.now() + 1000 * Number(seconds)
 for (let number = 0; Date.now() < until; number++) {
   try {
