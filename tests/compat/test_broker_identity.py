@@ -2,18 +2,14 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.config import kafka_python_settings, librdkafka_settings
@@ -47,23 +43,27 @@ RELEASES = [
 def secured(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Two brokers with ACLs: `reader` has DESCRIBE_CONFIGS on the cluster, `nobody` has no right to read."""
     cluster = KafkaCluster(("a", "b"), 2, version=request.param, controllers={101: None}, config=SECURED)
-    for secured in started(cluster):
+    for running in started(cluster):
         # Its producers are idempotent; this shows them nothing.
-        grant(secured, "nobody", AclOperation.IDEMPOTENT_WRITE)
-        grant(secured, "reader", AclOperation.DESCRIBE_CONFIGS)
-        eventually(
-            lambda secured=secured: (
-                [proof(secured, login("reader"), broker, broker) for broker in (1, 2)] == [PROVED] * 2
-            ),
-            "both brokers have the ACL",
-        )
-        yield secured
+        grant(running, "nobody", AclOperation.IDEMPOTENT_WRITE)
+        grant(running, "reader", AclOperation.DESCRIBE_CONFIGS)
+        eventually(partial(may_describe, running), "both brokers have the ACL")
+        yield running
+
+
+def may_describe(cluster: KafkaCluster) -> bool:
+    return [proof(cluster, login("reader"), broker, broker) for broker in (1, 2)] == [PROVED] * 2
 
 
 def grant(cluster: KafkaCluster, user: str, operation: AclOperation) -> None:
     acl = AclBinding(
-        *(ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL),
-        *(f"User:{user}", "*", operation, AclPermissionType.ALLOW),
+        restype=ResourceType.BROKER,
+        name="kafka-cluster",
+        resource_pattern_type=ResourcePatternType.LITERAL,
+        principal=f"User:{user}",
+        host="*",
+        operation=operation,
+        permission_type=AclPermissionType.ALLOW,
     )
     admin = admin_client(cluster)
     admin.create_acls([acl])[acl].result(WITHIN_SECONDS)

@@ -240,3 +240,18 @@ certificate = "alice.pem"
     assert config.tls.client_authorities == tmp_path / "all.pem"
     assert config.tls.principals == {"alice": (tmp_path / "alice.pem", tmp_path / "alice.key")}
     assert config.secret_files == [tmp_path / name for name in ("command.properties", "own.key", "alice.key")]
+
+
+def test_every_mode_that_reads_logs_has_brokers_proved_unless_the_file_says_otherwise() -> None:
+    """Every mode but off reads them to raise a value."""
+    address = {"broker": {"identity": "address"}}
+    for mode in ("advisory", "pre", "verified"):
+        least = {"bootstrap.servers": "a:1", "acknowledgements.mode": mode}
+        assert parse_config(least).identity is IdentityMode.PROVED
+        assert parse_config(least | address).identity is IdentityMode.ADDRESS
+    off = {"bootstrap.servers": "a:1", "acknowledgements.mode": "off"}
+    assert parse_config(off).identity is IdentityMode.ADDRESS
+    with pytest.raises(
+        UsageError, match=r"^config: broker\.identity is address, and acknowledgements\.mode is off: no"
+    ):
+        parse_config(off | address)

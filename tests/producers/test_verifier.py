@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,18 +13,21 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.verification import RecordVerification
 from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
-from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, UsageError
+from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, UnprovableBroker, UsageError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, kafka_python, logins, verifier
 from rackspan.producers.verifier import RecordVerifier, VerifierThread, _responses
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponseData,
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from tests.client.fake_broker import ProvingBroker, configs_of
 from tests.waiting import WITHIN_SECONDS
 
+CLUSTER_AUTHORIZATION_FAILED = 31
 ORDERS = ("orders", 0)
 RACKS = rack_bits([Broker(BrokerId(1), RackId("r1")), Broker(BrokerId(2), RackId("r2"))])
 IN_TWO_RACKS = SampledPartition(1, 0, (BrokerId(1), BrokerId(2)))
@@ -433,3 +437,42 @@ def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypat
     ]
     assert verified == ["orders"]
     producer._verifier.close()
+
+
+async def started_before(broker: ProvingBroker, racks: int, start: Callable[[RecordVerifier], Awaitable[None]]) -> None:
+    """Errors: those of the start of a verifier before this broker, which knows itself alone."""
+    await broker.start()
+    broker.reported = [MetadataResponseBroker(node_id=1, host="127.0.0.1", port=broker.port)]
+    try:
+        await start(RecordVerifier(f"127.0.0.1:{broker.port}", Login(), {"orders": racks}))
+    finally:
+        await broker.close()
+
+
+def unprovable() -> ProvingBroker:
+    broker = ProvingBroker(1, release=(4, 3))
+    broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: CLUSTER_AUTHORIZATION_FAILED)
+    return broker
+
+
+def test_a_verifier_starts_where_brokers_prove_themselves_or_no_log_is_read() -> None:
+    asyncio.run(started_before(ProvingBroker(1), 2, lambda records: records.start()))
+    none_needed = unprovable()
+    asyncio.run(started_before(none_needed, 1, lambda records: records.start()))
+    assert none_needed.connections == 0
+    with pytest.raises(
+        UnprovableBroker, match=r"^broker 1 gives no proof which one it is, so that its log cannot count"
+    ):
+        asyncio.run(started_before(unprovable(), 2, lambda records: records.start()))
+
+
+def test_the_thread_of_a_verifier_that_cannot_start_ends() -> None:
+    made_threads: list[VerifierThread] = []
+
+    async def start(records: RecordVerifier) -> None:
+        made_threads.append(VerifierThread(records))
+        await asyncio.to_thread(made_threads[0].start)
+
+    with pytest.raises(UnprovableBroker):
+        asyncio.run(started_before(unprovable(), 2, start))
+    assert not made_threads[0]._thread.is_alive()

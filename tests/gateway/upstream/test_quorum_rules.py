@@ -38,13 +38,13 @@ def reader(*connections: Connection | Exception, cluster_id: str | None = None) 
     """Its Nth controller is at ("c", N), and is connected to by the Nth of these."""
     made = MetadataQuorum((), Login(), cluster_id)
 
-    async def connection(address: tuple[str, int]) -> Any:
+    async def connection(address: tuple[str, int], *_: object) -> Any:
         found = connections[address[1]]
         if isinstance(found, Exception):
             raise found
         return found
 
-    made._connection = connection  # type: ignore[method-assign]
+    cast("Any", made)._connection = connection
     return made
 
 
@@ -186,7 +186,7 @@ def test_a_close_ends_the_read_that_waits_and_every_connection() -> None:
         made._read = Reads()  # type: ignore[method-assign]
         for number in range(2):
             known = SimpleNamespace(close=lambda number=number: closed.append(number))
-            made._connections["c", number] = cast("Any", known)
+            made._connections[("c", number), None] = cast("Any", known)
         waiting = asyncio.ensure_future(made.current())
         await asyncio.sleep(0)
         made.close()
