@@ -293,6 +293,7 @@ RESTART: list[tuple[str, dict[str, Any], str]] = [
     ("advertised_host", {"listen": {"advertised": {"host": "elsewhere"}}}, "the listener of broker 1"),
     ("brokers", {"brokers": {"2": {"advertised.port": 9}}}, "the listener of broker 2"),
     ("config_topic", {"acknowledgements": {"config": {"topic": "other"}}}, "acknowledgements.config.topic"),
+    ("gateway_id", {"gateway.id": "another"}, "gateway.id"),
     (
         "create_config_topic",
         {"acknowledgements": {"config": {"topic": {"create": False}}}},

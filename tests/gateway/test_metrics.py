@@ -52,6 +52,7 @@ def registered(gateway: Any, *records: Record) -> None:
 
 def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) -> None:
     made: Any = placing.gateway
+    registered(made, written("third", 0), written("other", 0, release="0.1.0", lease_seconds=7))
     made.admin.topics.placements, made.admin.topics.placement_failures = 3, 2
     made.fetch.written, made.fetch.redirects.left_alone, made.fetch.refused = 5, 4, 9
     made.clients.accepted, made.clients.refused["limit"] = 7, 6
@@ -67,7 +68,6 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway) ->
     made.policies.unreadable_keys = 17
     made.policies.lowered = 18
     made.heartbeats.failures = 19
-    registered(made, written("third", 0), written("other", 0, release="0.1.0", lease_seconds=7))
     unreadable = Scope.TOPIC, "unread"
     made.policies.entries[unreadable] = Entry(1, readable=False)
     # Read when the gateway starts.

@@ -95,6 +95,29 @@ def test_a_gateway_that_has_not_registered_removes_nothing() -> None:
     asyncio.run(scenario())
 
 
+def test_a_registration_that_is_under_way_at_the_end_is_removed_too() -> None:
+    async def scenario() -> None:
+        log, begun, go_on = Leader(), asyncio.Event(), asyncio.Event()
+
+        async def produce(request: Any) -> Any:
+            begun.set()
+            await go_on.wait()
+            return await log.produce(request)
+
+        async with registering(log) as (beats, _, leader):
+            leader.handles[ApiKey.PRODUCE] = produce
+            registration = asyncio.create_task(beats.register())
+            await begun.wait()
+            end = asyncio.create_task(beats.end())
+            await asyncio.sleep(0)
+            go_on.set()
+            await end
+            assert await registration
+        assert [value is None for _, value in records_of(log)] == [False, True]
+
+    asyncio.run(scenario())
+
+
 def test_a_registration_that_fails_is_counted_and_a_warning_once_it_is_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -201,10 +224,12 @@ def kept(servers: str) -> dict[bytes, list[bytes | None]]:
     _, end = consumer.get_watermark_offsets(partition, WITHIN_SECONDS)
     consumer.assign([partition])
     found: dict[bytes, list[bytes | None]] = {}
-    while consumer.position([partition])[0].offset < end:
+    offset = 0
+    while offset < end:
         message = consumer.poll(1)
         if message is not None and message.error() is None:
-            found.setdefault(message.key(), []).append(message.value())
+            offset = (message.offset() or 0) + 1
+            found.setdefault(message.key() or b"", []).append(message.value())
     consumer.close()
     return found
 
@@ -290,10 +315,11 @@ def test_a_clock_that_steps_makes_nobody_silent(fresh: EmbeddedCluster, monkeypa
     """The wall clock of every gateway jumps a year to and fro with each record."""
     monkeypatch.setattr(heartbeats, "HEARTBEAT_SECONDS", 0.1)
     steps, real = [0], time.time_ns
+    year_ns = 366 * 86_400 * 10**9
 
     def stepping() -> int:
         steps[0] += 1
-        return real() + (-1) ** steps[0] * 366 * 86_400 * 10**9
+        return real() + (year_ns if steps[0] % 2 else -year_ns)
 
     monkeypatch.setattr("rackspan.gateway.upstream.config_writer.time.time_ns", stepping)
     servers = fresh.bootstrap_servers

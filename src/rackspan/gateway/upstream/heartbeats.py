@@ -48,12 +48,13 @@ class Heartbeats:
         self._incarnation_id = uuid4().hex
         self._writing = asyncio.Lock()
         self._ended = False
+        self._attempted = False
+        """Whether a registration may have been appended: one that failed or was cut off too."""
         self._loop = asyncio.get_running_loop()
         self._started_at = self._registered_at = self._loop.time()
         self._failure: str | None = None
         """Why the last registration failed."""
         self.failures = 0
-        self.registrations = 0
 
     async def follow(self, warnings: Callable[[], Iterable[str]]) -> None:
         """Register until cancelled or ended, and log those of the gateway's warnings that are new."""
@@ -82,7 +83,6 @@ class Heartbeats:
         if self._failure is not None:
             log.info("this gateway registers in the config topic %s again", self._topic)
             self._failure = None
-        self.registrations += 1
         self._registered_at = self._loop.time()
         return True
 
@@ -96,8 +96,11 @@ class Heartbeats:
 
     async def _write(self, registration: GatewayRegistration | None) -> None:
         async with asyncio.timeout(WRITE_SECONDS), self._writing:
-            if not self._ended:
-                self._ended = registration is None
+            if self._ended:
+                return
+            self._ended = registration is None
+            if registration is not None or self._attempted:
+                self._attempted = True
                 await self._writer.write_once(*registration_record(self._name, registration))
 
     def warnings(self) -> Iterator[str]:
@@ -112,9 +115,9 @@ class Heartbeats:
     async def end(self) -> None:
         """Remove the registration. A failure is logged: the others then name this gateway as silent."""
         try:
-            # A registration that failed may have been appended all the same.
-            if self.registrations or self.failures:
-                await self._write(None)
+            await self._write(None)
+        except ConfigTopicMissing:
+            log.debug("there is no config topic with a registration of this gateway")
         except (OSError, RackspanError) as error:
             log.warning(
                 "the registration could not be removed from the config topic %s: %s", self._topic, message_of(error)
