@@ -1,8 +1,8 @@
-"""ListOffsets (key 2), versions 1-11: the ends of logs, and the offset at a timestamp. Leaders alone serve it.
+"""ListOffsets (key 2), versions 1-11: the ends of logs, and the offset at a timestamp. Leaders alone serve it to consumers.
 
 A timestamp after the last record gives offset -1 and timestamp -1: Java clients throw at any other pair.
 Special timestamps: -1 the end, -2 the start, -3 the greatest timestamp (KIP-734), -4 to -6 of tiered logs,
-where every log is local here.
+where every log is local here. Replica id -2 reads any replica, up to its log end.
 """
 
 from typing import Final
@@ -21,6 +21,7 @@ from rackspan.wire.messages.log_offsets import (
     ListOffsetsTopicResponse,
 )
 
+DEBUGGING_REPLICA: Final = -2
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 EARLIEST_PENDING_UPLOAD: Final = -6
@@ -73,6 +74,7 @@ def _offset(
         EARLIEST if requested.timestamp == EARLIEST_LOCAL else requested.timestamp,
         Isolation(call.request.isolation_level & READ_COMMITTED),
         requested.current_leader_epoch,
+        debugging=call.request.replica_id == DEBUGGING_REPLICA,
     )
 
 

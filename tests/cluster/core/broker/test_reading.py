@@ -170,6 +170,17 @@ def test_offsets_are_found_by_time_and_by_epoch() -> None:
     assert broker.offset_for_leader_epoch(orders, 9) == (ErrorCode.NONE, (-1, -1))
 
 
+def test_a_log_end_is_listed_at_every_replica_for_the_debugging_replica_id() -> None:
+    """Records that are not committed are before it: followers append, and the leader has not heard of that yet."""
+    w, orders = world()
+    w.produced(orders)
+    w.run(200)
+    follower = w.broker(2)
+    assert follower.offset_for_timestamp(orders, -1).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    ends = [w.broker(one).offset_for_timestamp(orders, -1, debugging=True).offset for one in (1, 2)]
+    assert ends == [w.disks[one].logs[orders].end_offset for one in (1, 2)] != [0, 0]
+
+
 def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
     w, orders = world()
     w.produced(orders, RecordBatch(0, 0, -1, b"", 5, 0, 0, transactional=True))

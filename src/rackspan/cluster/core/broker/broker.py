@@ -255,12 +255,17 @@ class BrokerCore:
         timestamp: int,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
         current_leader_epoch: int = NO_EPOCH,
+        *,
+        debugging: bool = False,
     ) -> OffsetResponse:
-        """ListOffsets at the leader; `timestamp` in ms, or -1 latest, -2 earliest, -3 of the greatest timestamp."""
-        replica, error = self._replica(partition, False, current_leader_epoch)
+        """ListOffsets at the leader; `timestamp` in ms, or -1 latest, -2 earliest, -3 of the greatest timestamp.
+
+        `debugging`: any replica responds, and its log end is the latest offset. Source: Kafka's ListOffsetsRequest.DEBUGGING_REPLICA_ID.
+        """
+        replica, error = self._replica(partition, debugging, current_leader_epoch)
         if replica is None:
             return OffsetResponse(error)
-        upper = reading.readable_to(replica.log, isolation)
+        upper = replica.log.end_offset if debugging else reading.readable_to(replica.log, isolation)
         return reading.offset_for(replica.log, timestamp, upper, replica.leader_epoch)
 
     def offset_for_leader_epoch(
