@@ -5,9 +5,11 @@ import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.config import parse_config
+from rackspan.gateway.upstream import config_topic
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData
 from tests.waiting import WITHIN_SECONDS
@@ -61,6 +63,7 @@ def document(bootstrap_servers: str, **tables: Any) -> dict[str, Any]:
 
 @contextmanager
 def running(bootstrap_servers: str, **tables: Any) -> Iterator[RunningGateway]:
+    """A value that is set is acknowledged without the wait for leases of other gateways: there are none."""
     config = parse_config(document(bootstrap_servers, **tables))
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
@@ -71,11 +74,12 @@ def running(bootstrap_servers: str, **tables: Any) -> Iterator[RunningGateway]:
         await asyncio.sleep(0.05)
 
     try:
-        gateway = asyncio.run_coroutine_threadsafe(open_gateway(config), loop).result(WITHIN_SECONDS)
-        try:
-            yield RunningGateway(gateway, loop)
-        finally:
-            asyncio.run_coroutine_threadsafe(ended(gateway), loop).result(WITHIN_SECONDS)
+        with patch.object(config_topic, "SETTLE_SECONDS", 0.0):
+            gateway = asyncio.run_coroutine_threadsafe(open_gateway(config), loop).result(WITHIN_SECONDS)
+            try:
+                yield RunningGateway(gateway, loop)
+            finally:
+                asyncio.run_coroutine_threadsafe(ended(gateway), loop).result(WITHIN_SECONDS)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

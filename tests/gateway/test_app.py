@@ -26,7 +26,7 @@ from rackspan.gateway.app import Gateway, open_gateway
 from rackspan.gateway.check import check_cluster
 from rackspan.gateway.config import GatewayConfig, parse_config
 from rackspan.gateway.core.record_bytes import ClientLabels, RecordBytes
-from rackspan.gateway.metrics import READY_SECONDS, not_ready
+from rackspan.gateway.metrics import READY_SECONDS, _readiness, not_ready
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResponseData
 from tests.certificates import authority
@@ -261,16 +261,25 @@ def test_a_gateway_that_has_read_nothing_for_long_is_not_ready(gateway: RunningG
         """Nothing is read meanwhile: the loop is not left."""
         now = asyncio.get_running_loop().time()
         before = not_ready(gateway.gateway)
-        read_at, config_topic.read_at = config_topic.read_at, now - READY_SECONDS - 1
-        unread = not_ready(gateway.gateway)
-        config_topic.read_at = read_at
+        ends, lease = config_topic.ends, config_topic.lease
+        began_at, lease.began_at = lease.began_at, float("-inf")
+        assert _readiness(gateway.gateway) == (200, f"ready\nwarning: {ends.warning()}\n")
+        assert ends._lapsed_at is not None
+        ends._lapsed_at -= READY_SECONDS
+        unread = (not_ready(gateway.gateway) or "").partition(" from ")[0]
+        lease.began_at = began_at
+        # In mode advisory nothing depends on the topic's end.
+        guarding.ends, read_at, config_topic.read_at = None, config_topic.read_at, now - READY_SECONDS - 1
+        unfollowed = not_ready(gateway.gateway)
+        guarding.ends, config_topic.read_at = ends, read_at
         refreshed_at, cluster.refreshed_at = cluster.refreshed_at, now - READY_SECONDS - 1
         unrefreshed = not_ready(gateway.gateway)
         cluster.refreshed_at = refreshed_at
-        return [before, unread, unrefreshed]
+        return [before, unread, unfollowed, unrefreshed]
 
     assert gateway.run(reasons()) == [
         None,
+        f"the end of the config topic {config_topic.topic} could not be read",
         f"the config topic {config_topic.topic} cannot be read",
         "the cluster does not respond",
     ]

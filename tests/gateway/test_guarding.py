@@ -13,6 +13,7 @@ from rackspan.gateway import guarding
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
@@ -134,12 +135,29 @@ def test_the_settings_of_the_guard_are_those_of_the_config_and_a_reload_takes_th
     asyncio.run(scenario())
 
 
+class Ends:
+    """The reader of a config topic's log ends; how long it was waited for."""
+
+    def __init__(self) -> None:
+        self.began: list[float] = []
+        self.renewed = lambda: None
+
+    async def begin(self, seconds: float) -> None:
+        self.began.append(seconds)
+
+    async def follow(self) -> None: ...
+
+    def is_current(self) -> bool:
+        return False
+
+
 class Topic:
     """A config topic whose start ends with this; what was done with it."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self._error = error
         self.done: list[str] = []
+        self.ends = Ends()
 
     async def start(self) -> None:
         self.done.append("start")
@@ -164,12 +182,23 @@ def test_everything_that_is_read_again_is_read_until_the_end() -> None:
             for task in tasks:
                 task.close()
         own = ["Guarding._follow_replicas", "UnenforcedValues.follow", "Guarding._end_log_periods"]
-        assert found == [own, ["Topic.follow", "GuardedIsr.follow", *own]]
+        assert found == [own, ["Topic.follow", "Ends.follow", "GuardedIsr.follow", *own]]
         closed = list[str]()
         of_all.produce = cast("Any", SimpleNamespace(close=lambda: closed.append("produce")))
         of_all._source = cast("Any", SimpleNamespace(close=lambda: closed.append("source")))
         of_all.close()
         assert (closed, topic.done) == (["produce", "source"], ["close"])
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(("mode", "reads"), [("advisory", False), ("pre", True), ("verified", True)])
+def test_log_ends_of_the_config_topic_are_read_where_something_is_refused_by_its_values(mode: str, reads: bool) -> None:
+    async def scenario() -> None:
+        made = made_of(config_topic=Topic(), acknowledgements={"mode": mode})
+        assert (made.ends is not None, made.guard.is_leased()) == (reads, not reads)
+        for task in made.tasks():
+            task.close()
 
     asyncio.run(scenario())
 
@@ -199,6 +228,9 @@ def test_a_config_topic_is_read_at_the_start_and_closed_if_that_fails(
         if done == ["start"]:
             made: Any = await opening
             assert (made.config_topic, made.quorum) == (topic, controllers)
+            assert topic.ends.began == [LEASE_SECONDS]
+            assert made.guard.is_leased() is False
+            assert topic.ends.renewed == made.produce.leased
         else:
             with pytest.raises((ClusterUnreachable, ClusterUnauthorized, asyncio.CancelledError)):
                 await opening

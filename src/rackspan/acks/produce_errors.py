@@ -42,6 +42,7 @@ class Cause(Enum):
     LOGS = "too few replicas' logs show the record"
     UNKNOWN = "the ISR is unknown"
     LEADER = "the leader changed"
+    CONFIG = "the end of the config topic could not be read"
     ORDER = "an earlier batch of the producer was refused"
 
 

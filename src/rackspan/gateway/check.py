@@ -17,6 +17,7 @@ from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode, GuardSettings
 from rackspan.gateway.core.apis import OFFERED
+from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.value_warnings import rack_warnings
 from rackspan.gateway.net.channel import connected
 from rackspan.gateway.net.open_files import raise_limit, too_few
@@ -225,6 +226,9 @@ async def _values(config: GatewayConfig, backend: Backend) -> AsyncIterator[Resu
         if topic is not None:
             async with asyncio.timeout(_READ_SECONDS):
                 await topic.read()
+                await topic.ends.begin(LEASE_SECONDS)
+            if GuardSettings(config.mode).refuses_before and not topic.ends.is_current():
+                yield Result(result.check, CheckLevel.WARNING, topic.ends.warning())
     except TimeoutError:
         yield Result(result.check, CheckLevel.FAILURE, f"could not be read in {_READ_SECONDS:g} s; look at its leader")
     finally:

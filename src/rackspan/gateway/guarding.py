@@ -10,10 +10,13 @@ from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings
+from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
 from rackspan.gateway.handlers.refusals import PERIOD_SECONDS
 from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
+from rackspan.gateway.upstream.config_ends import ConfigEndReader
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
 from rackspan.gateway.upstream.guarded_isr import GuardedIsr
@@ -52,7 +55,10 @@ class Guarding:
             else CommittedMetadata(quorum, backend.cluster, backend.policies)
         )
         settings = guard_settings(config)
-        self.guard = AcknowledgementGuard(settings, required=backend.policies.requirement)
+        self.ends = config_topic.ends if config_topic is not None and settings.refuses_before else None
+        """Keeps the lease on the values of the config topic, if that is there and anything is refused by them."""
+        lease = None if self.ends is None else TopicLease(self.ends, backend.policies)
+        self.guard = AcknowledgementGuard(settings, required=backend.policies.requirement, lease=lease)
         self.isr = (
             None
             if config.http is None
@@ -60,6 +66,8 @@ class Guarding:
         )
         handler = ProduceHandler if settings.refuses_before else AdvisingHandler
         self.produce = handler(self.guard, backend, addresses, self._source)
+        if self.ends is not None:
+            self.ends.renewed = self.produce.leased
 
     def reload(self, config: GatewayConfig) -> None:
         """Take over a config that was read again."""
@@ -69,6 +77,8 @@ class Guarding:
         """The work that runs until the gateway ends."""
         if self.config_topic is not None:
             yield self.config_topic.follow()
+        if self.ends is not None:
+            yield self.ends.follow()
         if self.isr is not None:
             yield self.isr.follow()
         yield self._follow_replicas()
@@ -119,6 +129,14 @@ class Guarding:
         self._source.close()
 
 
+class TopicLease:
+    """The lease on the values of the config topic, and what they may be."""
+
+    def __init__(self, ends: ConfigEndReader, policies: Policies) -> None:
+        self.is_current = ends.is_current
+        self.is_raisable = policies.is_raisable
+
+
 async def open_guarding(backend: Backend, addresses: Addresses) -> Guarding:
     """Read the config topic, and in mode strict the controllers' log, to their ends. Errors: RackspanError."""
     config = backend.config
@@ -126,6 +144,8 @@ async def open_guarding(backend: Backend, addresses: Addresses) -> Guarding:
     try:
         if config_topic is not None:
             await config_topic.start()
+            if guard_settings(config).refuses_before:
+                await config_topic.ends.begin(LEASE_SECONDS)
         return Guarding(backend, addresses, config_topic, await _open_quorum(backend))
     except BaseException:
         if config_topic is not None:

@@ -19,6 +19,7 @@ from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.core.record_bytes import RecordFlow
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.refusals import Refusals
+from rackspan.gateway.upstream.config_ends import ConfigEndReader
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.gateway.upstream.guarded_isr import Partitions
 from rackspan.model import NO_BROKER, BrokerId
@@ -78,6 +79,8 @@ def families(gateway: Gateway) -> Iterator[Family]:
             "registrations of this gateway in the config topic that failed",
             gateway.heartbeats.failures,
         )
+    if gateway.guarding is not None and gateway.guarding.ends is not None:
+        yield from _config_lease(gateway.guarding.ends)
     yield from _policies(gateway.policies)
     unenforced = gateway.backend.unenforced.count
     if unenforced is not None:
@@ -173,6 +176,19 @@ def _gateways(gateway: Gateway, topic: ConfigTopic) -> Iterator[Family]:
     for difference in gateway.backend.differences(topic):
         differing.add_metric((difference.gateway, difference.reason), 1)
     yield differing
+
+
+def _config_lease(ends: ConfigEndReader) -> Iterator[Family]:
+    yield _gauge(
+        "rackspan_gateway_config_lease_seconds",
+        "seconds until acks=all waits or is refused unless the config topic's end is read again; 0 while it is so",
+        ends.left_seconds,
+    )
+    yield _counter(
+        "rackspan_gateway_config_lease_lapses_total",
+        "how often the end of the config topic could not be read for as long as a lease on its values lasts",
+        ends.lapses,
+    )
 
 
 def _acknowledgements(gateway: Gateway, guarding: Guarding) -> Iterator[Family]:
@@ -299,8 +315,10 @@ def not_ready(gateway: Gateway) -> str | None:
         return None
     if guarding.quorum is not None and guarding.produce.sampler.failing:
         return "the controllers' log cannot be read"
-    topic = guarding.config_topic
-    if topic is not None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
+    topic, ends = guarding.config_topic, guarding.ends
+    if ends is not None and ends.lapsed_seconds > READY_SECONDS:
+        return ends.warning()
+    if topic is not None and ends is None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
         return f"the config topic {topic.topic} cannot be read"
     if topic is not None and topic.lost:
         return f"the config topic {topic.topic} lost {count_noun(len(topic.lost), 'value')} without a tombstone; set them again"
@@ -325,8 +343,10 @@ def _readiness(gateway: Gateway) -> tuple[int, str]:
     guarding, now = gateway.guarding, asyncio.get_running_loop().time()
     late = None if guarding is None else guarding.guard.disagreement(now)
     isr = None if guarding is None else guarding.isr
+    ends = None if guarding is None else guarding.ends
     warnings = [
         *gateway.warnings(),
+        *([ends.warning()] if ends is not None and not ends.is_current() else []),
         *([] if late is None else [str(late)]),
         *([] if isr is None else isr.warnings()),
     ]

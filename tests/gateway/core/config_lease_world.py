@@ -7,7 +7,7 @@ them, and the value by which each gateway acknowledges; it reads no lease.
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
 
@@ -36,6 +36,8 @@ class View:
     leader: int
     replicas: frozenset[int]
     isr: frozenset[int]
+    offset: int = 0
+    """In the controllers' log: a broker applies it in order."""
 
 
 @dataclass
@@ -50,6 +52,8 @@ class Replica:
     late_seconds: float = 0.05
     """How late its metadata is."""
     suspended_until: float = 0.0
+    epoch_start: int = 0
+    """Of its log when it heard of the leader epoch."""
     known_ends: dict[int, int] = field(default_factory=dict)
     fetched_at: dict[int, float] = field(default_factory=dict)
 
@@ -87,13 +91,12 @@ class Gateway:
 
 @dataclass
 class LeaseWorld:
-    """A run of one seed: `run` returns the violations. The planted mistakes are `rules` and the four fields from `by_wall_clock` on."""
+    """A run of one seed: `run` returns the violations. The planted mistakes are `rules` and the three fields from `by_wall_clock` on."""
 
     seed: int
     rules: LeaseRules = field(default_factory=LeaseRules)
     seconds: float = 40.0
     by_wall_clock: bool = False
-    reads_watermarks: bool = False
     second_lease_seconds: float = LEASE_SECONDS
     settle_seconds: float = SETTLE_SECONDS
     faults: bool = True
@@ -181,7 +184,8 @@ class LeaseWorld:
         if own.cut or (self.state.epoch, self.state.leader) != (own.view.epoch, broker):
             return
         recent = {one for one in own.view.replicas if self.now - own.fetched_at.get(one, -9) < LAG_SECONDS}
-        caught_up = {one for one in recent if own.known_ends.get(one, 0) >= own.watermark}
+        needed = max(own.watermark, own.epoch_start)
+        caught_up = {one for one in recent if own.known_ends.get(one, -1) >= needed}
         newest = frozenset({broker} | (set(isr) & recent) | caught_up) & self.state.replicas
         if newest != self.state.isr:
             self.commit(View(self.state.epoch, broker, self.state.replicas, newest))
@@ -189,7 +193,7 @@ class LeaseWorld:
 
     def commit(self, state: View) -> None:
         """The controller commits a state; each broker that it reaches hears of it later."""
-        self.state = state
+        state = self.state = replace(state, offset=self.state.offset + 1)
         for broker, own in self.brokers.items():
             self.later(self.rng.uniform(0, own.late_seconds), lambda broker=broker: self.hear(broker, state))  # type: ignore[misc]
 
@@ -197,11 +201,11 @@ class LeaseWorld:
         own = self.brokers[broker]
         if own.cut or self.now < own.suspended_until:
             return
-        # A broker applies its metadata in order: it never goes back behind what the state was then.
-        if state.epoch < own.view.epoch:
+        if state.offset <= own.view.offset:
             return
         if state.epoch > own.view.epoch:
             own.known_ends, own.fetched_at = {}, dict.fromkeys(state.replicas, self.now)
+            own.epoch_start = len(own.log or ())
         own.view = state
         if broker in state.replicas:
             own.log = [] if own.log is None else own.log
@@ -274,8 +278,9 @@ class LeaseWorld:
         def respond(own: Replica) -> EndReading | None:
             if own.log is None:
                 return None
-            end = own.watermark if self.reads_watermarks else len(own.log)
-            return EndReading(broker, sent_at, end, None, own.view.epoch, own.view.replicas)
+            return EndReading(
+                broker, sent_at, len(own.log), None, own.view.epoch, own.view.replicas, broker in own.view.isr
+            )
 
         def receive(reading: object) -> None:
             assert isinstance(reading, EndReading)
@@ -399,7 +404,7 @@ class LeaseWorld:
         elif self.target is None and self.state.leader >= 0:
             # The brokers that lose their replicas hear of it late.
             others = [one for one in BROKERS if one not in self.state.replicas]
-            self.target = frozenset([*others, *rng.sample(BROKERS, 3)][:3])
+            self.target = frozenset([*others, *rng.sample(sorted(self.state.replicas), 3)][:3])
             for broker in self.state.replicas - self.target:
                 self.brokers[broker].late_seconds = rng.choice((0.05, 8.0))
             state = self.state

@@ -40,11 +40,11 @@ class FromTheResponse(LeaseRules):
         return received_at
 
 
-class AnyReplicas(LeaseRules):
-    """Logs of removed replicas count."""
+class AddedReplicas(LeaseRules):
+    """Their logs are empty at first."""
 
     def counts(self, reading: EndReading, replicas: frozenset[int]) -> bool:
-        return True
+        return reading.replicas == replicas
 
 
 def first_violation(seeds: range, **world: Any) -> str | None:
@@ -81,16 +81,15 @@ def test_without_faults_nothing_is_refused_once_the_topic_is_read_and_a_raise_ta
 @pytest.mark.parametrize(
     ("seeds", "planted"),
     [
-        (range(3), {"rules": NoRule()}),
-        (range(3), {"rules": OneReplica()}),
-        (range(5), {"rules": FromTheResponse()}),
-        (range(17, 18), {"rules": AnyReplicas()}),
-        (range(5, 8), {"by_wall_clock": True}),
-        (range(39, 40), {"reads_watermarks": True}),
-        (range(3), {"second_lease_seconds": 3 * LEASE_SECONDS}),
-        (range(3), {"settle_seconds": 0.0}),
+        (range(2), {"rules": NoRule()}),
+        (range(6, 7), {"rules": OneReplica()}),
+        (range(6, 7), {"rules": FromTheResponse()}),
+        (range(183, 184), {"rules": AddedReplicas()}),
+        (range(12, 13), {"by_wall_clock": True}),
+        (range(1, 2), {"second_lease_seconds": 3 * LEASE_SECONDS}),
+        (range(2), {"settle_seconds": 0.0}),
     ],
-    ids=lambda value: str(value),
+    ids=["no rule", "one replica", "from the response", "added replicas", "wall clock", "two lengths", "no wait"],
 )
 def test_a_planted_mistake_is_found(seeds: range, planted: dict[str, Any]) -> None:
     assert first_violation(seeds, **planted)
@@ -106,7 +105,8 @@ def test_any_replicas_that_are_read_have_one_that_holds_the_record(replicas: int
 
 
 def reading(replica: int, sent_at: float, end: int, replicas: tuple[int, ...] = (1, 2, 3), **of: Any) -> EndReading:
-    return EndReading(replica, sent_at, end, of.get("topic_id"), of.get("epoch", 7), frozenset(replicas))
+    epoch, in_sync = of.get("epoch", 7), of.get("in_sync", True)
+    return EndReading(replica, sent_at, end, of.get("topic_id"), epoch, frozenset(replicas), in_sync)
 
 
 def lease_at(offset: int) -> ConfigLease:
@@ -156,6 +156,15 @@ def test_a_replica_whose_broker_has_an_earlier_set_of_replicas_does_not_count() 
     for replica in (3, 4):
         lease.observe(reading(replica, 11.0, 5, (3, 4, 5), epoch=8), 11.1)
     assert lease.began_at == 11.0
+
+
+def test_a_replica_that_is_being_added_does_not_count_before_it_is_in_sync() -> None:
+    lease = lease_at(5)
+    for replica in (1, 4):
+        lease.observe(reading(replica, 10.0, 0, (1, 2, 3, 4), in_sync=replica != 4), 10.1)
+    assert not lease.is_current(10.1)
+    lease.observe(reading(4, 11.0, 5, (1, 2, 3, 4)), 11.1)
+    assert lease.began_at == 10.0
 
 
 def test_replicas_are_only_added_within_a_leader_epoch() -> None:

@@ -60,3 +60,9 @@ def test_a_key_that_is_lost_is_named_once_until_another_one_is() -> None:
     records.replay_batches(at(0, (b"a", b"2")))
     assert records.lost == {b"b"}
     assert records.end() == set()
+
+
+def test_an_earlier_response_of_another_replica_changes_nothing() -> None:
+    records, replayed = read_to_its_end(at(0, (b"a", b"1")), at(1, (b"a", b"2")))
+    records.replay_batches(at(0, (b"a", b"1")))
+    assert (replayed, records.offset) == ([(b"a", b"2")], 2)

@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -268,3 +269,16 @@ def test_records_that_cannot_be_read_are_named_those_of_brokers_before_those_of_
     policies.replay(*record(Scope.TOPIC, "logs", Entry(2)))
     brokers, topics = [(Scope.BROKER, ""), (Scope.BROKER, "1")], [(Scope.TOPIC, "orders"), (Scope.TOPIC, "pay")]
     assert policies.unreadable == [*brokers, *topics]
+
+
+def test_what_a_value_that_is_not_known_could_not_raise_needs_no_lease() -> None:
+    def raisable(**config: Any) -> list[bool]:
+        policies = Policies(FilePolicies(**{"topics": {"guarded": TopicPolicy(2)}, **config}))
+        return [policies.is_raisable(topic, 1) for topic in ("guarded", "plain")]
+
+    assert raisable() == [True, True]
+    assert raisable(override=1) == [False, False]
+    assert raisable(override=2) == [False, True]
+    assert raisable(override=3) == [True, True]
+    assert raisable(fail_open=True) == [False, False]
+    assert raisable(topics={"guarded": TopicPolicy(2), "plain": TopicPolicy(fail_open=True)}) == [True, False]

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import tracemalloc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from struct import pack
 from types import SimpleNamespace
 from typing import Any, cast
@@ -186,21 +187,42 @@ def sample(isrs: Mapping[Partition, Sequence[int]], requested_at: float, epoch: 
 class Made:
     """A handler whose clock stands, before a cluster of which this was sampled just now."""
 
-    def __init__(self, mode: AcknowledgementMode, isrs: Mapping[Partition, Sequence[int]], **tables: Any) -> None:
+    def __init__(
+        self,
+        mode: AcknowledgementMode,
+        isrs: Mapping[Partition, Sequence[int]],
+        lease: Any = None,
+        **tables: Any,
+    ) -> None:
         topics = {topic: {"min": {"insync": {"racks": 2}}} for topic, _ in isrs if not topic.startswith("__")}
         self.backend = Backend(parse_config(document("127.0.0.1:1", topics=topics, **tables)))
         self.guard = AcknowledgementGuard(
-            GuardSettings(mode, refresh_seconds=60), required=self.backend.policies.requirement
+            GuardSettings(mode, refresh_seconds=60),
+            required=self.backend.policies.requirement,
+            lease=lease,
         )
         self.now = 100.0
         kind = AdvisingHandler if mode is AcknowledgementMode.ADVISORY else ProduceHandler
         self.source = Unsampled()
         self.handler = kind(self.guard, self.backend, renamed(), cast("Any", self.source))
         loop = asyncio.get_running_loop()
-        self.handler._loop = cast("Any", SimpleNamespace(time=lambda: self.now, create_task=loop.create_task))
+        self.handler._loop = cast(
+            "Any",
+            SimpleNamespace(
+                time=lambda: self.now,
+                create_task=loop.create_task,
+                create_future=loop.create_future,
+                call_later=self._call_later,
+            ),
+        )
+        self.timers: list[Callable[[], None]] = []
+        """What is called when time has passed."""
         # `expire` alone looks at timeouts.
         self.handler.sampler._expiry = cast("Any", loop.create_future())
         self.guard.observe(sample(isrs, self.now))
+
+    def _call_later(self, _seconds: float, call: Callable[..., None], *arguments: Any) -> None:
+        self.timers.append(partial(call, *arguments))
 
     async def sent(
         self, client: Client, topics: Mapping[str, Sequence[int]], acks: int = -1, version: int = VERSION
@@ -656,5 +678,95 @@ def test_a_request_by_topic_ids_waits_until_they_have_been_looked_up_at_its_brok
             for one in topic.partition_responses
         ] == [(unknown, 100, "no broker reports this topic id"), (known, *lacking("orders-0"))]
         assert made.backend.policies.names == {known: "orders"}
+
+    run(scenario)
+
+
+UNREAD = "the gateway cannot read the end of its config topic, so that a higher min.insync.racks may hold"
+
+
+class Lease:
+    """A lease on the values of the config topic that a test begins and ends. Topic `lenient` cannot be raised."""
+
+    def __init__(self, *, current: bool) -> None:
+        self.current = current
+
+    def is_current(self) -> bool:
+        return self.current
+
+    def is_raisable(self, topic: str, _broker: int) -> bool:
+        return topic != "lenient"
+
+
+def test_without_a_lease_a_request_waits_and_is_then_refused_before_the_append() -> None:
+    async def scenario() -> None:
+        made, client = Made(PRE, {("orders", 0): [1, 2]}, Lease(current=False)), Client("orders", "plain")
+        await made.sent(client, {"orders": [0], "plain": [0], "lenient": [0]})
+        assert (client.forwarded, client.responses) == ([], [])
+        for timer in made.timers:
+            timer()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert client.forwarded == [({"lenient": [0]}, True)]
+        expected = {(topic, 0, Cause.CONFIG, False, ""): 1 for topic in ("orders", "plain")}
+        assert made.handler.refusals.counts == expected
+        assert made.handler.refusals.rack_check_failures == {}
+
+    run(scenario)
+
+
+def test_a_request_that_waits_is_judged_when_the_lease_begins() -> None:
+    async def scenario() -> None:
+        lease = Lease(current=False)
+        made, client = Made(STRICT, {("orders", 0): [1]}, lease), Client("orders", "plain")
+        await made.sent(client, {"orders": [0], "plain": [0]})
+        lease.current = True
+        made.handler.leased()
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert client.forwarded == [({"plain": [0]}, True)]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_what_no_value_applies_to_needs_no_lease(acks: int) -> None:
+    async def scenario() -> None:
+        made, client = Made(STRICT, {("orders", 0): [1, 2]}, Lease(current=False)), Client()
+        await made.sent(client, {"orders": [0], "plain": [0]}, acks=acks)
+        await made.sent(client, {"lenient": [0]})
+        assert len(client.forwarded) == 2
+
+    run(scenario)
+
+
+def test_an_acknowledgement_without_a_lease_is_held_on_every_topic_until_it_begins() -> None:
+    async def scenario() -> None:
+        lease = Lease(current=True)
+        made, client = Made(STRICT, {("orders", 0): [1, 2]}, lease), Client()
+        exchange = await made.sent(client, {"plain": [0]})
+        lease.current = False
+        made.now = 101.0
+        assert received(exchange, response({"plain": {0: 0}})) is None
+        lease.current, made.now = True, 103.0
+        made.handler.leased()
+        assert [outcomes(one) for one in client.responses] == [{("plain", 0): NONE}]
+        assert (made.handler.holds.sum_seconds, made.handler.verified) == (2.0, 1)
+
+    run(scenario)
+
+
+def test_an_acknowledgement_that_gets_no_lease_in_time_is_refused_with_the_reason() -> None:
+    async def scenario() -> None:
+        lease = Lease(current=True)
+        made, client = Made(STRICT, {("orders", 0): [1, 2]}, lease), Client()
+        exchange = await made.sent(client, {"plain": [0], "lenient": [0]})
+        lease.current = False
+        assert received(exchange, response({"plain": {0: 0}, "lenient": {0: 0}})) is None
+        made.now = 111.0
+        made.handler._complete(made.guard.expire(made.now))
+        assert [outcomes(one) for one in client.responses] == [
+            {("plain", 0): (20, f"plain-0: {UNREAD}"), ("lenient", 0): NONE}
+        ]
 
     run(scenario)

@@ -1,7 +1,8 @@
 """The lease on the config topic: for how long a gateway may acknowledge by the values of min.insync.racks that it has replayed.
 
 Who sets a value above 1 acknowledges that when the logs of `replicas_to_hold` replicas show its record, and SETTLE_SECONDS after that.
-A lease begins when the oldest of `replicas_to_read` reads of log ends was sent, none of which shows a record that is not replayed here.
+A lease begins when the oldest of `replicas_to_read` reads of log ends was sent, of replicas in sync, none of which shows a record that is not
+replayed here.
 So many replicas have one in common with those that hold the record, and no replica loses a committed record: a lease that begins after
 the record was held begins with the record replayed, and one that began before has ended when the value is acknowledged. A leader that
 was deposed and cut off is one replica of several, and renews nothing by itself.
@@ -33,7 +34,7 @@ def replicas_to_read(replicas: int) -> int:
 def replicas_to_hold(replicas: int) -> int:
     """How many replicas hold a record before it is acknowledged, so that any `replicas_to_read` of them have one of these among them.
 
-    All but one of three and more, which is the same number of copies that a topic under reassignment had before replicas were added.
+    All but one of three and more: then all but one hold it of those, too, that were replicas before others were added.
     """
     return replicas - replicas_to_read(replicas) + 1
 
@@ -48,6 +49,8 @@ class EndReading:
     topic_id: UUID | None
     leader_epoch: int
     replicas: frozenset[int]
+    in_sync: bool = True
+    """Whether the replica is in the ISR, by its own broker."""
 
 
 class LeaseRules:
@@ -69,8 +72,11 @@ class LeaseRules:
         return end_offset <= replayed_offset
 
     def counts(self, reading: EndReading, replicas: frozenset[int]) -> bool:
-        """Whether a reading is of a replica whose broker reports the newest set of replicas."""
-        return reading.replica in replicas and reading.replicas == replicas
+        """Whether a reading is of a replica whose broker reports it in sync, and the newest set of replicas.
+
+        In sync it has every record that was committed before. A replica that is being added has not, and its log may be empty.
+        """
+        return reading.in_sync and reading.replica in replicas and reading.replicas == replicas
 
 
 class ConfigLease:

@@ -27,9 +27,14 @@ class ConfigRecords:
         """Those that have a value."""
         self.lost: set[bytes] = set()
 
+    @property
+    def is_reread(self) -> bool:
+        """Whether the log is read from its beginning, so that what is read is not replayed yet."""
+        return self._reread is not None
+
     def has_passed(self, offset: int) -> bool:
         """Whether the record at this offset is replayed."""
-        return self._reread is None and self.offset > offset
+        return not self.is_reread and self.offset > offset
 
     def read_again(self, offset: int) -> None:
         """The log is read again, from its first offset on."""
@@ -50,7 +55,8 @@ class ConfigRecords:
                     self._replay_record(key, value)
                 else:
                     self._reread[key] = value
-            self.offset = header.base_offset + header.last_offset_delta + 1
+            # Two replicas may be read at the same time.
+            self.offset = max(self.offset, header.base_offset + header.last_offset_delta + 1)
 
     def end(self) -> set[bytes]:
         """The log is read to its end. Returns all lost keys if there are more than before, else none."""

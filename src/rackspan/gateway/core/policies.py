@@ -255,6 +255,13 @@ class Policies:
         fail_open = self._config.fail_open or (written is not None and written.fail_open)
         return Requirement(Thresholds(self.min_insync_replicas.get(topic, 1), racks), fail_open)
 
+    def is_raisable(self, topic: str, leader: int) -> bool:
+        """Whether a record of the config topic that is not replayed may require more of the topic on this leader than is required now."""
+        override, written = self._config.override, self._config.topics.get(topic)
+        if self._config.fail_open or (written is not None and written.fail_open):
+            return False
+        return override is None or self.topic_value(topic, leader)[0] < override
+
     def topic_value(self, topic: str, leader: int | None) -> tuple[int, ValueSource]:
         """A topic's value on one leader, and its source."""
         return self._overridden(self._topic_value(topic, leader))

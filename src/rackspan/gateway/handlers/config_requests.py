@@ -148,11 +148,12 @@ class ConfigRequests:
     async def _keep(
         self, changes: Mapping[tuple[int, str], ConfigChange | RefusedChange], responses: Sequence[Any]
     ) -> None:
-        """Keep the values of the resources that the cluster accepted."""
-        for response in responses:
+        """Keep the values of the resources that the cluster accepted, side by side: each waits until every gateway acts on it."""
+
+        async def keep(response: Any) -> None:
             change = changes.get((response.resource_type, response.resource_name))
             if not isinstance(change, ConfigChange) or response.error_code != ErrorCode.NONE:
-                continue
+                return
             try:
                 # The record that removes a value has no id.
                 has_id = change.scope is Scope.TOPIC and change.value is not None
@@ -163,6 +164,8 @@ class ConfigRequests:
                 response.error_message = (
                     f"{MIN_INSYNC_RACKS} may not be kept, the request's other configs were altered: {error}"
                 )
+
+        await asyncio.gather(*map(keep, responses))
 
     async def write(self, change: ConfigChange, topic_id: UUID | None) -> None:
         before, after = self._policies.largest_change(change.scope, change.name, change.value)

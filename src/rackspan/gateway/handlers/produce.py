@@ -18,7 +18,12 @@ from rackspan.acks.produce_errors import ERROR_CODES, Refusal
 from rackspan.acks.verification import Requirement
 from rackspan.errors import MalformedRequest
 from rackspan.gateway.backend import Backend
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, out_of_order
+from rackspan.gateway.core.acknowledgement.guard import (
+    AcknowledgementGuard,
+    Hold,
+    out_of_order,
+    unleased_refusal,
+)
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints, with_addresses
 from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
@@ -26,7 +31,7 @@ from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.byte_flow import Exchange
 from rackspan.gateway.net.session import ClientSession
-from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader
+from rackspan.gateway.upstream.guard_readers import IsrSampler, IsrSource, LogEndReader, finish
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import read_body, read_header
@@ -65,6 +70,7 @@ class ProduceHandler:
         self._addresses = addresses
         self._loop = asyncio.get_running_loop()
         self._held: dict[Hold, ProduceRequest] = {}
+        self._lease_waiters: list[asyncio.Future[None]] = []
         self._rights = WriteRights()
         self._refused: WeakKeyDictionary[ClientSession, RefusedSequences] = WeakKeyDictionary()
 
@@ -90,6 +96,37 @@ class ProduceHandler:
             self._policies.record_topic(topic, topic_id, self._loop.time())
 
     def _decide(self, produce: ProduceRequest) -> None:
+        """Decide about a request once the values of min.insync.racks are leased, or have not been for as long as a sample is waited for."""
+        if produce.acks == ACKS_ALL and self._unleased(produce):
+            leased: asyncio.Future[None] = self._loop.create_future()
+            self._lease_waiters.append(leased)
+            self._loop.call_later(self.guard.settings.sample_timeout_seconds, finish, leased)
+            produce.session.wait_for(leased, partial(self._judge, produce))
+        else:
+            self._judge(produce)
+
+    def _unleased(self, produce: ProduceRequest) -> list[Partition]:
+        """The partitions for which more may be required than is known here."""
+        if self.guard.is_leased():
+            return []
+        return [
+            partition
+            for name, topic in produce.named_topics()
+            if self.guard.is_unleased(name, produce.session.broker)
+            for partition in produce.partitions(topic)
+        ]
+
+    def leased(self) -> None:
+        """The values are leased. Called often, and cheap if nothing waits for it."""
+        waiters, self._lease_waiters = self._lease_waiters, []
+        for waiter in waiters:
+            finish(waiter)
+        if self.guard.waits_for_lease:
+            self._complete(self.guard.leased(self._loop.time()))
+            for broker in self._backend.cluster.by_id:
+                self.sampler.wake(broker)
+
+    def _judge(self, produce: ProduceRequest) -> None:
         """Find the partitions that are denied or guarded, and admit the latter by samples that are fresh."""
         broker = produce.session.broker
         produce.responses = self._denied(produce)
@@ -111,6 +148,9 @@ class ProduceHandler:
     def _refuse(self, produce: ProduceRequest, refusals: Mapping[Partition, Refusal]) -> None:
         """Take the refused partitions out, once it is known which topics the client may write to."""
         session = produce.session
+        if produce.acks == ACKS_ALL:
+            unleased = {partition: unleased_refusal(partition, after=False) for partition in self._unleased(produce)}
+            refusals = {**unleased, **refusals}
         refusals = self._in_order(produce, refusals)
         topics = {topic for topic, _ in refusals} | produce.topics_responded_with(ErrorCode.POLICY_VIOLATION)
         unread = self._rights.unknown(session, topics, self._loop.time()) if topics else ()
@@ -165,7 +205,7 @@ class ProduceHandler:
 
     def _received_as_sent(self, produce: ProduceRequest, changes: int, response: bytes) -> list[Piece] | None:
         """The response to a request without guarded partitions, unless there may be some by now."""
-        if changes == self._policies.changes:
+        if changes == self._policies.changes and self.guard.is_leased():
             return with_addresses(ApiKey.PRODUCE, produce.header.api_version, response, self._addresses)
         return self._received(produce, response)
 
@@ -185,8 +225,13 @@ class ProduceHandler:
         return produce.response()
 
     def _is_held(self, hold: Hold, partition: Partition) -> bool:
-        """Whether the partition is guarded, or is by now: a record that waits at the broker meets the value in force at the end."""
-        return partition in hold.requirements or self._policies.requirement(partition[0], hold.broker) is not None
+        """Whether the partition is guarded, or is by now: a record that waits at the broker meets the value in force at the end.
+
+        So does one for which a value may be in force that is not known here.
+        """
+        topic, broker = partition[0], hold.broker
+        is_guarded = partition in hold.requirements or self._policies.requirement(topic, broker) is not None
+        return is_guarded or self.guard.is_unleased(topic, broker)
 
     def _stall(self, hold: Hold) -> None:
         """A request waits for a rack. Those behind it on its connection are judged when it has its response, as by a broker."""
@@ -256,7 +301,7 @@ class ProduceHandler:
         sequences = self._refused.setdefault(produce.session, RefusedSequences())
         now = self._loop.time()
         behind: dict[Partition, Refusal] = {}
-        for partition, data in produce.guarded_data():
+        for partition, data in produce.data():
             batch = producer_batch(data.records)
             if batch is None:
                 continue

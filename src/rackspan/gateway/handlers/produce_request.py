@@ -106,12 +106,11 @@ class ProduceRequest:
         name = self.name(topic)
         return str(topic.topic_id or _NO_ID) if name is None else name
 
-    def guarded_data(self) -> Iterator[tuple[Partition, PartitionProduceData]]:
-        """The records of each partition that is guarded, in the order of the request."""
+    def data(self) -> Iterator[tuple[Partition, PartitionProduceData]]:
+        """The records of each partition of a topic that has a name, in the order of the request."""
         for name, topic in self.named_topics():
             for data in topic.partition_data:
-                if (name, data.index) in self.requirements:
-                    yield (name, data.index), data
+                yield (name, data.index), data
 
     def topics_responded_with(self, code: ErrorCode) -> set[str]:
         """The topics of the partitions that are not forwarded and have this error."""
@@ -123,7 +122,7 @@ class ProduceRequest:
         if hold is not None:
             self._deltas = {
                 partition: last_offset_delta(data.records)
-                for partition, data in self.guarded_data()
+                for partition, data in self.data()
                 if partition in hold.requirements
             }
         parts: list[Piece] | None = None

@@ -26,7 +26,7 @@ _OTHERS: Final = "(others)"
 _AFTER: Final = frozenset(
     {ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 )
-_NOT_BY_RACKS: Final = frozenset({Cause.REPLICAS, Cause.ORDER})
+_NOT_BY_RACKS: Final = frozenset({Cause.REPLICAS, Cause.ORDER, Cause.CONFIG})
 
 
 class Refusals:

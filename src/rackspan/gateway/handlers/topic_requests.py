@@ -99,8 +99,13 @@ class TopicRequests:
         if topics:
             body.topics = topics
             response = await forward(session, header, body)
-        for result in response.topics:
-            await self._created(result, changes.get(result.name), body, earlier.get(result.name))
+        # Side by side: a value is kept when every gateway acts on it.
+        await asyncio.gather(
+            *(
+                self._created(result, changes.get(result.name), body, earlier.get(result.name))
+                for result in response.topics
+            )
+        )
         response.topics = [*response.topics, *refused]
         return response
 

@@ -13,7 +13,7 @@ from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import BrokerId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.log_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -35,6 +35,23 @@ class Lead:
     replicas: tuple[BrokerId, ...] = field(default=(), compare=False)
     isr: tuple[BrokerId, ...] = field(default=(), compare=False)
     topic_id: UUID | None = field(default=None, compare=False)
+
+
+def lead_of(name: str, metadata: MetadataResponseData) -> Lead:
+    """The topic in one broker's metadata of it. Errors: ConfigTopicMissing, ClusterUnreachable, ClusterRequestFailed."""
+    topic = first(metadata.topics, "topic")
+    if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        raise ConfigTopicMissing(f"the config topic {name} does not exist; the first gateway creates it")
+    if topic.error_code != ErrorCode.NONE or not topic.partitions:
+        raise ClusterUnreachable(f"error {topic.error_code} for {name}")
+    partition = topic.partitions[0]
+    return Lead(
+        partition.leader_epoch,
+        partition.leader_id,
+        tuple(map(BrokerId, partition.replica_nodes)),
+        tuple(map(BrokerId, partition.isr_nodes)),
+        topic.topic_id,
+    )
 
 
 class ConfigLeader:
@@ -85,22 +102,11 @@ class ConfigLeader:
         connection = await (cluster.any_connection() if broker is None else cluster.connection(broker))
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
         metadata = await connection.call(ApiKey.METADATA, request)
-        topic = first(metadata.topics, "topic")
-        if topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            raise ConfigTopicMissing(f"the config topic {self.topic} does not exist; the first gateway creates it")
-        if topic.error_code != ErrorCode.NONE or not topic.partitions:
-            raise ClusterUnreachable(f"error {topic.error_code} for {self.topic}")
-        partition = topic.partitions[0]
+        lead = lead_of(self.topic, metadata)
         for known in metadata.brokers:
-            if known.node_id == partition.leader_id:
+            if known.node_id == lead.leader:
                 cluster.record(known.node_id, known.host, known.port)
-        return Lead(
-            partition.leader_epoch,
-            partition.leader_id,
-            tuple(map(BrokerId, partition.replica_nodes)),
-            tuple(map(BrokerId, partition.isr_nodes)),
-            topic.topic_id,
-        )
+        return lead
 
     async def open(self, leader: int) -> BrokerConnection:
         """A connection that is not shared: what waits at the leader would hold up what is behind it. Errors: OSError, RackspanError."""

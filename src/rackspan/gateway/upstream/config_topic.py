@@ -11,10 +11,12 @@ from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.errors import message_of
 from rackspan.client.login import Login
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RackspanError
+from rackspan.gateway.core.config_lease import SETTLE_SECONDS, ConfigLease
 from rackspan.gateway.core.config_records import ConfigRecords, Replay
 from rackspan.gateway.core.gateways.registrations import GatewayRecords
 from rackspan.gateway.core.value_warnings import ConfigTopicState
 from rackspan.gateway.upstream.cluster import UpstreamCluster
+from rackspan.gateway.upstream.config_ends import ConfigEndReader, lease_time
 from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead
 from rackspan.gateway.upstream.config_writer import ConfigWriter
 from rackspan.kafka_bytes.error_codes import ErrorCode
@@ -69,6 +71,8 @@ class ConfigTopic:
         self.current = False
         """Whether the last fetch succeeded and reached the end."""
         self.read_at: float | None = None
+        self.lease = ConfigLease()
+        self.ends = ConfigEndReader(topic, cluster, self.lease, self._read_on)
 
     @property
     def lost(self) -> set[bytes]:
@@ -147,9 +151,16 @@ class ConfigTopic:
     async def write(self, key: bytes, value: bytes | None, racks: int = 1) -> None:
         """Returns when the record is committed, held by replicas on so many racks, and replayed here.
 
+        With more than one rack it is a value above 1, and every gateway acknowledges by it when this returns.
         Errors: ClusterRequestFailed, ClusterUnreachable.
         """
-        await self._writer.write(key, value, racks, self._wait_until_replayed)
+        await self._writer.write(key, value, racks, self._settle if racks > 1 else self._wait_until_replayed)
+
+    async def _settle(self, offset: int) -> None:
+        await self._wait_until_replayed(offset)
+        until = lease_time() + SETTLE_SECONDS
+        while (left_seconds := until - lease_time()) > 0:
+            await asyncio.sleep(left_seconds)
 
     async def _wait_until_replayed(self, offset: int) -> None:
         async with self._replayed:
@@ -208,6 +219,7 @@ class ConfigTopic:
             if self._lead is not None and (lead != self._lead or lead.topic_id != self._lead.topic_id):
                 self._read_again(0)
             self._lead = lead
+            self._follow_replicas(lead)
             self._connection = await self._leader.open(lead.leader)
             self._end = await self._leader.listed_offset(self._connection, LATEST)
         connection = self._connection
@@ -225,12 +237,38 @@ class ConfigTopic:
         at_end = self._records.offset >= max(partition.high_watermark, self._end)
         if at_end:
             self._report_lost_keys(self._records.end())
-        async with self._replayed:
-            self._replayed.notify_all()
+        await self._records_replayed()
         self.current = at_end
         self.read_at = asyncio.get_running_loop().time()
 
+    async def _records_replayed(self) -> None:
+        lead = self._lead
+        if lead is not None and not self._records.is_reread:
+            self.lease.replayed(lead.topic_id, self._records.offset)
+            self._follow_replicas(lead)
+            self.ends.report()
+        async with self._replayed:
+            self._replayed.notify_all()
+
+    def _follow_replicas(self, lead: Lead) -> None:
+        self.lease.follow_replicas(lead.topic_id, lead.leader_epoch, frozenset(lead.replicas))
+
+    async def _read_on(self, replica: int) -> None:
+        """Replay what a replica has of committed records that are not replayed. Errors: OSError, RackspanError."""
+        if self._records.is_reread or self._lead is None:
+            return
+        connection = await self._cluster.connection(replica)
+        request = self._request(0)
+        has_id = self._lead.topic_id is not None
+        version = connection.version(ApiKey.FETCH, None if has_id else _FETCH_VERSION)
+        response = await connection.call(ApiKey.FETCH, request, version)
+        partition = first(first(response.responses, "topic").partitions, "partition")
+        if partition.error_code == ErrorCode.NONE and not self._records.is_reread:
+            self._records.replay_batches(bytes(partition.records or b""))
+            await self._records_replayed()
+
     def _request(self, max_wait_ms: int) -> FetchRequestData:
+        topic_id = None if self._lead is None else self._lead.topic_id
         partition = FetchPartition(partition=0, fetch_offset=self._records.offset, partition_max_bytes=_MAX_BYTES)
         return FetchRequestData(
             replica_id=-1,
@@ -239,7 +277,7 @@ class ConfigTopic:
             max_bytes=_MAX_BYTES,
             session_id=0,
             session_epoch=-1,
-            topics=[FetchTopic(topic=self.topic, partitions=[partition])],
+            topics=[FetchTopic(topic=self.topic, topic_id=topic_id, partitions=[partition])],
         )
 
     def _read_again(self, offset: int) -> None:

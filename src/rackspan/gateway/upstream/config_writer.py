@@ -12,12 +12,14 @@ from rackspan.acks.verification import AcknowledgedRecord
 from rackspan.client.connection import BrokerConnection, first
 from rackspan.client.observations import read_log_ends
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, RackspanError
+from rackspan.gateway.core.config_lease import EndReading, replicas_to_hold
 from rackspan.gateway.upstream.cluster import UpstreamCluster
+from rackspan.gateway.upstream.config_ends import read_end
 from rackspan.gateway.upstream.config_leader import LOOKUP_SECONDS, ConfigLeader, Lead
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.kafka_bytes.record_batch import write_batch
 from rackspan.model import BrokerId
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
 
@@ -48,15 +50,15 @@ class ConfigWriter:
         Without that a value could be lost with one rack, and every gateway that starts later would not require it.
         Errors: ClusterRequestFailed, ClusterUnreachable.
         """
-        failed: Exception | None = None
+        reasons: list[str] = []
         try:
             async with asyncio.timeout(WRITE_SECONDS):
                 while True:
                     try:
                         lead, offset = await self.write_once(key, value)
-                        await self._held(lead, offset + 1, racks)
+                        await self._held(lead, offset + 1, racks, reasons)
                     except (OSError, RackspanError) as error:
-                        failed = error
+                        reasons.append(str(error))
                         self._drop()
                         await asyncio.sleep(_BACKOFF_SECONDS)
                         continue
@@ -65,7 +67,7 @@ class ConfigWriter:
         except TimeoutError as error:
             raise ClusterUnreachable(
                 f"the config topic {self._leader.topic} could not be written to {count_noun(racks, 'rack')} in {WRITE_SECONDS:g} s, or "
-                f"not be read after that: {failed or 'no response'}; look at its leader and ISR, and alter the value again"
+                f"not be read after that: {reasons[-1] if reasons else 'no response'}; look at its leader and ISR, and alter the value again"
             ) from error
 
     async def write_once(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
@@ -76,23 +78,49 @@ class ConfigWriter:
         async with self._writing:
             return await self._produce(key, value)
 
-    async def _held(self, lead: Lead, end_offset: int, racks: int) -> None:
-        """Returns when the logs of in-sync replicas on so many racks show the record. Errors: ClusterUnreachable for a new leader."""
+    async def _held(self, lead: Lead, end_offset: int, racks: int, reasons: list[str]) -> None:
+        """Returns when logs show the record: of in-sync replicas on so many racks, and for more than one rack in `replicas_to_hold` of them.
+
+        For a value above 1 no broker may be left that shows a log without the record because it has not heard that its replica was removed.
+        Errors: ClusterUnreachable for a new leader.
+        """
         record = AcknowledgedRecord(BrokerId(lead.leader), lead.leader_epoch, end_offset)
         bits = rack_bits(self._cluster.all_brokers())
         read = LogRead((self._leader.topic, 0), lead.topic_id, lead.leader_epoch)
-        while racks > 1 and not record.is_held(lead.isr, bits, racks):
-            for replica in record.spare_reads(lead.isr, bits):
+        needed = replicas_to_hold(len(lead.replicas))
+
+        def is_held() -> bool:
+            return record.is_held(lead.isr, bits, racks) and len(record.holders(lead.isr)) >= needed
+
+        while racks > 1 and not is_held():
+            for replica in set(lead.isr) - set(record.holders(lead.isr)):
                 with suppress(OSError, RackspanError):
                     connection = await self._cluster.connection(replica)
                     ends, _ = await read_log_ends(connection, [read], LOOKUP_SECONDS)
                     record.observe(replica, lead.leader_epoch, ends.get(read))
-            if not record.is_held(lead.isr, bits, racks):
+            if not is_held():
                 await asyncio.sleep(_BACKOFF_SECONDS)
                 newer = await self._leader.find()
                 if newer != lead:
                     raise ClusterUnreachable("its leader changed")
                 lead = newer
+        while racks > 1 and (earlier := await self._earlier_replicas(lead, end_offset)):
+            verb = "shows" if len(earlier) == 1 else "show"
+            reasons.append(f"{noun_and_ids('broker', earlier)} still {verb} a replica that was removed")
+            await asyncio.sleep(_BACKOFF_SECONDS)
+
+    async def _earlier_replicas(self, lead: Lead, end_offset: int) -> list[int]:
+        """Brokers that report themselves as replicas, are none, and do not have the record: a lease could begin by their logs."""
+        others = sorted(self._cluster.by_id.keys() - set(lead.replicas))
+        readings = await asyncio.gather(*map(self._end_of, others))
+        return [reading.replica for reading in readings if reading is not None and reading.end_offset < end_offset]
+
+    async def _end_of(self, broker: int) -> EndReading | None:
+        try:
+            async with asyncio.timeout(LOOKUP_SECONDS):
+                return await read_end(await self._cluster.connection(broker), self._leader.topic, broker)
+        except (OSError, RackspanError):
+            return None
 
     async def _produce(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
         lead = await self._leader.find()

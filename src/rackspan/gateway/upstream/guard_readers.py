@@ -177,7 +177,7 @@ class IsrSampler:
         done: asyncio.Future[None] = self._loop.create_future()
         self._requested.setdefault(broker, set()).update(topics)
         self._waiters.setdefault(broker, []).append(done)
-        self._loop.call_later(self._guard.settings.sample_timeout_seconds, _finish, done)
+        self._loop.call_later(self._guard.settings.sample_timeout_seconds, finish, done)
         self.wake(broker)
         return done
 
@@ -195,7 +195,7 @@ class IsrSampler:
         self.failing = True
         self._requested.pop(broker, None)
         for waiter in self._waiters.pop(broker, []):
-            _finish(waiter)
+            finish(waiter)
 
     async def _sample(self, broker: int) -> None:
         await self._source.prepare(broker)
@@ -208,13 +208,13 @@ class IsrSampler:
                 sample = await self._source.sample(broker, requested_at, topics)
         except BaseException:
             for waiter in waiters:
-                _finish(waiter)
+                finish(waiter)
             raise
         self.samples += 1
         self.failing = False
         complete = self._guard.observe(sample)
         for waiter in waiters:
-            _finish(waiter)
+            finish(waiter)
         self._completed(complete)
 
     async def _expire(self) -> None:
@@ -236,7 +236,8 @@ class IsrSampler:
             self._expiry.cancel()
 
 
-def _finish(future: "asyncio.Future[None]") -> None:
+def finish(future: "asyncio.Future[None]") -> None:
+    """End the wait for a future that may have ended already."""
     if not future.done():
         future.set_result(None)
 

@@ -533,3 +533,89 @@ def test_topics_that_clients_name_and_that_do_not_exist_leave_nothing_behind() -
     assert len(guard._samples) < 20_000
     # What is recent is still known.
     assert guard.admit(1, {("typo-59999", 0): TWO_RACKS}, 60.0).unsampled == set()
+
+
+class Lease:
+    """A lease that a test ends and begins. A value that is not known may be of every topic but `lenient`."""
+
+    current = True
+
+    def is_current(self) -> bool:
+        return self.current
+
+    def is_raisable(self, topic: str, broker: int) -> bool:
+        return topic != "lenient"
+
+
+PLAIN, LENIENT = ("plain", 0), ("lenient", 0)
+
+
+def leased_guard() -> tuple[AcknowledgementGuard, Lease, dict[str, Requirement]]:
+    """A guard by values that a test changes."""
+    lease, values = Lease(), {"orders": TWO_RACKS}
+    return AcknowledgementGuard(GuardSettings(), None, lambda topic, _: values.get(topic), lease), lease, values
+
+
+def test_without_a_lease_an_acknowledgement_of_any_topic_waits_for_it() -> None:
+    guard, lease, _ = leased_guard()
+    lease.current = False
+    hold = Hold(1, {}, {})
+    assert not guard.acknowledged(hold, {PLAIN: None}, 0.2)
+    assert (guard.held, guard.waits_for_lease) == (1, True)
+    assert guard.expire(0.3) == []
+    lease.current = True
+    assert guard.leased(0.4) == [hold]
+    assert (hold.refusals, guard.held) == ({}, 0)
+
+
+def test_a_lease_that_does_not_come_refuses_what_may_be_guarded() -> None:
+    guard, lease, _ = leased_guard()
+    lease.current = False
+    hold = Hold(1, {}, {})
+    assert not guard.acknowledged(hold, {PLAIN: None, LENIENT: None}, 0.2)
+    assert guard.expire(10.2) == []
+    assert guard.expire(10.3) == [hold]
+    (refusal,) = hold.refusals.values()
+    assert (refusal.partition, refusal.verdict) == (PLAIN, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND)
+    assert refusal.cause is Cause.CONFIG
+    assert guard.held == 0
+
+
+def test_where_no_value_can_be_raised_nothing_waits_for_a_lease() -> None:
+    guard, lease, _ = leased_guard()
+    lease.current = False
+    assert guard.acknowledged(Hold(1, {}, {}), {LENIENT: None}, 0.2)
+
+
+def test_a_value_that_came_with_the_lease_is_verified() -> None:
+    guard, lease, values = leased_guard()
+    lease.current = False
+    hold = Hold(1, {}, {})
+    assert not guard.acknowledged(hold, {PLAIN: None}, 0.2)
+    values["plain"], lease.current = TWO_RACKS, True
+    assert guard.leased(0.4) == []
+    assert guard.held == 1
+    assert guard.topics_to_sample(1, 0.4) == {"plain"}
+
+
+def test_what_was_verified_without_a_lease_is_verified_again_by_the_values_of_the_lease() -> None:
+    guard, lease, values = leased_guard()
+    hold = held(guard)
+    assert guard.observe(sample(0.21, (1, 2, 3))) == []
+    lease.current = False
+    assert guard.observe_log_ends(log_ends(2, 0.21, LogEnd(5, END))) == []
+    assert guard.waits_for_lease
+    values["orders"], lease.current = Requirement(Thresholds(1, 3)), True
+    assert guard.leased(0.5) == []
+    assert guard.observe(sample(0.51, (1, 2, 3))) == []
+    assert guard.observe_log_ends(log_ends(2, 0.51, LogEnd(5, END))) == []
+    assert guard.observe_log_ends(log_ends(3, 0.51, LogEnd(5, END))) == [hold]
+    assert not hold.refusals
+
+
+def test_what_is_refused_anyway_waits_for_no_lease() -> None:
+    guard, lease, _ = leased_guard()
+    hold = held(guard)
+    lease.current = False
+    assert guard.observe(sample(0.3, (1, 2, 3), epoch=6)) == [hold]
+    assert hold.refusals[ORDERS].cause is Cause.LEADER

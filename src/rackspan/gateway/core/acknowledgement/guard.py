@@ -7,7 +7,7 @@ lists the samples and log ends to be read. It decides nothing about a record its
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
@@ -105,12 +105,25 @@ class Disagreement:
         )
 
 
+class ValuesLease(Protocol):
+    """The lease on the values of min.insync.racks by which acknowledgements are judged."""
+
+    def is_current(self) -> bool:
+        """Whether every value is known that was acknowledged to the client who set it."""
+        ...
+
+    def is_raisable(self, topic: str, broker: int) -> bool:
+        """Whether a value that is not known may require more of a topic on this leader."""
+        ...
+
+
 class Hold:
     """A forwarded request: its acknowledgement, once it has been received, until every record in it is decided."""
 
     __slots__ = (
         "acknowledged_at",
         "broker",
+        "end_offsets",
         "is_stalled",
         "leaderships",
         "refusals",
@@ -134,6 +147,8 @@ class Hold:
         """None if it is unknown. A partition that is guarded since the request was forwarded is in neither."""
         self.until = until
         self.acknowledged_at = NEVER
+        self.end_offsets: Mapping[Partition, int | None] = {}
+        """By acknowledged partition, the offset after its records; None if the broker's response names none."""
         self.is_stalled = False
         """Whether racks were missing, or logs were late, after the acknowledgement."""
         self.size_bytes = 0
@@ -142,18 +157,22 @@ class Hold:
 
 
 class AcknowledgementGuard:
-    """One for all connections of a process. Holds are completed by `observe`, `observe_log_ends` and `expire`."""
+    """One for all connections of a process. Holds are completed by `observe`, `observe_log_ends`, `leased` and `expire`."""
 
     def __init__(
         self,
         settings: GuardSettings,
         rules: VerificationRules | None = None,
         required: Callable[[str, int], Requirement | None] | None = None,
+        lease: ValuesLease | None = None,
     ) -> None:
         """`required` gives what a topic requires on a leader now; without it a record has to meet what was required when it was sent."""
         self.settings = settings
         """Replaced when the config is read again, but for the mode."""
         self._required = required
+        self._lease = lease
+        self._unleased: dict[Hold, None] = {}
+        """Acknowledged, and to be verified once the values are leased, in order."""
         self._rules = rules or VerificationRules()
         self.checks_after = settings.checks_after and self._rules.checks_after()
         """Whether acknowledgements are held."""
@@ -220,8 +239,18 @@ class AcknowledgementGuard:
 
         Returns whether nothing is left to verify.
         """
-        hold.acknowledged_at = now
-        for partition, end_offset in end_offsets.items():
+        hold.acknowledged_at, hold.end_offsets = now, end_offsets
+        hold.size_bytes = HOLD_BYTES + len(end_offsets) * HOLD_PARTITION_BYTES
+        return self._verify(hold, now)
+
+    def _verify(self, hold: Hold, now: float) -> bool:
+        """Begin to verify what is required now. Returns whether nothing is left to verify."""
+        if self._is_unleased(hold):
+            self._unleased[hold] = None
+            return False
+        for partition, end_offset in hold.end_offsets.items():
+            if partition in hold.refusals or not self._is_guarded(hold, partition):
+                continue
             record = hold.waiting[partition] = RecordVerification(
                 partition,
                 self._requirement(hold, partition),
@@ -234,10 +263,38 @@ class AcknowledgementGuard:
             )
             record.expect(self._samples.get((hold.broker, partition[0])))
             self._plan_reads(hold, record)
-        hold.size_bytes = HOLD_BYTES + len(hold.waiting) * HOLD_PARTITION_BYTES
         if hold.waiting:
             self._holds.setdefault(hold.broker, {})[hold] = None
         return not hold.waiting
+
+    def _is_guarded(self, hold: Hold, partition: Partition) -> bool:
+        """Whether a record is verified: its topic requires more than one rack, or did when the request was forwarded."""
+        guarded = self._required is None or self._required(partition[0], hold.broker) is not None
+        return guarded or partition in hold.requirements
+
+    # The lease on the values by which is judged.
+
+    def _is_unleased(self, hold: Hold) -> bool:
+        """Whether a value that is not known here may require more of a record in the hold."""
+        undecided = hold.end_offsets.keys() - hold.refusals.keys()
+        return any(self.is_unleased(topic, hold.broker) for topic, _ in undecided)
+
+    def is_unleased(self, topic: str, broker: int) -> bool:
+        """Whether acks=all of a topic may not be acknowledged, since a value that is not known here may require more."""
+        return not self.is_leased() and self._lease is not None and self._lease.is_raisable(topic, broker)
+
+    def is_leased(self) -> bool:
+        """Whether every topic is acknowledged by values that are known."""
+        return self._lease is None or self._lease.is_current()
+
+    def leased(self, now: float) -> list[Hold]:
+        """The values are leased again: verify what waited for that. The holds of which nothing is left to verify."""
+        unleased, self._unleased = self._unleased, {}
+        complete: list[Hold] = []
+        for hold in unleased:
+            if self._verify(hold, now):
+                self._end(hold, complete)
+        return complete
 
     def observe(self, sample: Sample) -> list[Hold]:
         """The holds that a sample completes."""
@@ -284,6 +341,11 @@ class AcknowledgementGuard:
                         self._expire(hold, record, complete)
             if waited_seconds > LATE_SECONDS:
                 self._stall(hold, complete)
+        for hold in tuple(self._unleased):
+            if now > min(hold.until, self.ends_at):
+                self._refuse(hold, complete)
+            elif now - hold.acknowledged_at > LATE_SECONDS:
+                self._stall(hold, complete)
         return complete
 
     def drop(self, hold: Hold) -> None:
@@ -291,10 +353,13 @@ class AcknowledgementGuard:
         for record in tuple(hold.waiting.values()):
             record.abandon()
             self._continue(hold, record, [])
+        if hold in self._unleased:
+            del self._unleased[hold]
+            self._end(hold, [])
 
     def _stall(self, hold: Hold, complete: list[Hold]) -> None:
         """A request begins to wait for longer than a verification takes. Without memory for it, it is refused at once."""
-        if hold.is_stalled or not hold.waiting:
+        if hold.is_stalled or not (hold.waiting or hold in self._unleased):
             return
         if self.stalled_bytes + hold.size_bytes > self.settings.hold_memory_bytes:
             self.overflows += 1
@@ -305,6 +370,12 @@ class AcknowledgementGuard:
         self.on_stalled(hold)
 
     def _refuse(self, hold: Hold, complete: list[Hold]) -> None:
+        if hold in self._unleased:
+            del self._unleased[hold]
+            for partition in hold.end_offsets.keys() - hold.refusals.keys():
+                if self._is_guarded(hold, partition) or self.is_unleased(partition[0], hold.broker):
+                    hold.refusals[partition] = unleased_refusal(partition, after=True)
+            self._end(hold, complete)
         for record in tuple(hold.waiting.values()):
             self._expire(hold, record, complete)
 
@@ -312,6 +383,10 @@ class AcknowledgementGuard:
         record.requirement = self._requirement(hold, record.partition)
         record.expire()
         self._continue(hold, record, complete)
+
+    def _end(self, hold: Hold, complete: list[Hold]) -> None:
+        self.stalled_bytes -= hold.size_bytes * hold.is_stalled
+        complete.append(hold)
 
     def _requirement(self, hold: Hold, partition: Partition) -> Requirement:
         """The requirement now: values may have changed since the request was forwarded, and Kafka judges a produce that waits so too."""
@@ -329,9 +404,12 @@ class AcknowledgementGuard:
         if record.refusal is not None:
             hold.refusals[record.partition] = record.refusal
         if not hold.waiting:
-            complete.append(hold)
             del self._holds[hold.broker][hold]
-            self.stalled_bytes -= hold.size_bytes * hold.is_stalled
+            if self._is_unleased(hold):
+                # By values that may be older than one that was acknowledged: it is verified again by those that are read.
+                self._unleased[hold] = None
+            else:
+                self._end(hold, complete)
 
     def _plan_reads(self, hold: Hold, record: RecordVerification) -> None:
         for replica, pending in tuple(self._reads.items()):
@@ -368,11 +446,16 @@ class AcknowledgementGuard:
     @property
     def held(self) -> int:
         """Requests whose acknowledgement is held."""
-        return sum(map(len, self._holds.values()))
+        return sum(map(len, self._holds.values())) + len(self._unleased)
+
+    @property
+    def waits_for_lease(self) -> bool:
+        """Whether an acknowledgement is held because the values are not leased."""
+        return bool(self._unleased)
 
     def oldest_seconds(self, now: float) -> float:
         """For how long the oldest of them has been held; 0.0 without one."""
-        return max((now - hold.acknowledged_at for hold in self._all_holds()), default=0.0)
+        return max((now - hold.acknowledged_at for hold in (*self._all_holds(), *self._unleased)), default=0.0)
 
     def disagreement(self, now: float) -> Disagreement | None:
         """The oldest record that logs do not show for LATE_SECONDS, while its leader's metadata shows enough racks in sync."""
@@ -391,6 +474,13 @@ class AcknowledgementGuard:
 
     def _all_holds(self) -> list[Hold]:
         return [hold for holds in self._holds.values() for hold in holds]
+
+
+def unleased_refusal(partition: Partition, *, after: bool) -> Refusal:
+    """The refusal, before or `after` the append, of a record for which more may be required than is known here."""
+    verdict = ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND if after else ProduceVerdict.NOT_ENOUGH_RACKS
+    message = f"{partition[0]}-{partition[1]}: the gateway cannot read the end of its config topic, so that a higher min.insync.racks may hold"
+    return Refusal(partition, verdict, Cause.CONFIG, message)
 
 
 def out_of_order(partition: Partition) -> Refusal:
