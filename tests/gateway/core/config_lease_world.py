@@ -1,7 +1,7 @@
 """A config topic of a Kafka cluster, and two gateways that hold leases on it, on a virtual clock: one value is raised again and again.
 
 Brokers are cut off from the others and still respond to gateways, a leader is deposed, the topic is reassigned, metadata is late, links
-are half-open, gateways and brokers are suspended, wall clocks are set. The judge has the values that were acknowledged to who raised
+are half-open, gateways and brokers are suspended, clocks of the date are set. The judge has the values that were acknowledged to who raised
 them, and the value by which each gateway acknowledges; it reads no lease.
 """
 
@@ -30,7 +30,7 @@ LAG_SECONDS, SESSION_SECONDS, RAISE_SECONDS = 1.0, 1.0, 15.0
 
 @dataclass(frozen=True)
 class View:
-    """The partition as the controller has committed it, or as a broker last heard of it."""
+    """The partition as the controller has committed it, or as a broker last received it."""
 
     epoch: int
     leader: int
@@ -42,7 +42,7 @@ class View:
 
 @dataclass
 class Replica:
-    """One broker: its log, None without a replica, and what it last heard of the partition."""
+    """One broker: its log, None without a replica, and what it last received of the partition."""
 
     view: View
     log: list[Entry] | None
@@ -53,7 +53,7 @@ class Replica:
     """How late its metadata is."""
     suspended_until: float = 0.0
     epoch_start: int = 0
-    """Of its log when it heard of the leader epoch."""
+    """Of its log when it received the leader epoch."""
     known_ends: dict[int, int] = field(default_factory=dict)
     fetched_at: dict[int, float] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class Gateway:
     offset: float
     """Of its clock."""
     rate: float
-    wall_jump: float = 0.0
+    date_jump: float = 0.0
     view: View | None = None
     replayed: int = 0
     value: int = 0
@@ -91,12 +91,12 @@ class Gateway:
 
 @dataclass
 class LeaseWorld:
-    """A run of one seed: `run` returns the violations. The planted mistakes are `rules` and the three fields from `by_wall_clock` on."""
+    """A run of one seed: `run` returns the violations. The planted mistakes are `rules` and the three fields from `by_date` on."""
 
     seed: int
     rules: LeaseRules = field(default_factory=LeaseRules)
     seconds: float = 40.0
-    by_wall_clock: bool = False
+    by_date: bool = False
     second_lease_seconds: float = LEASE_SECONDS
     settle_seconds: float = SETTLE_SECONDS
     faults: bool = True
@@ -173,7 +173,7 @@ class LeaseWorld:
         own.watermark = min(leader.watermark, len(own.log))
 
     def lead(self, broker: int) -> None:
-        """Move the high watermark by the ISR that is committed as the leader knows it, and change that through the controller."""
+        """Move the high watermark by the ISR that is committed as the leader has it, and change that through the controller."""
         own = self.brokers[broker]
         assert own.log is not None
         isr = own.view.isr
@@ -192,12 +192,12 @@ class LeaseWorld:
             own.view = self.state
 
     def commit(self, state: View) -> None:
-        """The controller commits a state; each broker that it reaches hears of it later."""
+        """The controller commits a state; each broker that it reaches receives it later."""
         state = self.state = replace(state, offset=self.state.offset + 1)
         for broker, own in self.brokers.items():
-            self.later(self.rng.uniform(0, own.late_seconds), lambda broker=broker: self.hear(broker, state))  # type: ignore[misc]
+            self.later(self.rng.uniform(0, own.late_seconds), lambda broker=broker: self.apply(broker, state))  # type: ignore[misc]
 
-    def hear(self, broker: int, state: View) -> None:
+    def apply(self, broker: int, state: View) -> None:
         own = self.brokers[broker]
         if own.cut or self.now < own.suspended_until:
             return
@@ -217,7 +217,7 @@ class LeaseWorld:
         state = self.state
         for broker, own in self.brokers.items():
             if own.view != state and own.late_seconds < 1:
-                self.hear(broker, state)
+                self.apply(broker, state)
         up = {one for one, own in self.brokers.items() if not own.cut and self.now >= own.suspended_until}
         if state.leader not in up:
             self.leader_lost_at = self.now if self.leader_lost_at is None else self.leader_lost_at
@@ -241,7 +241,7 @@ class LeaseWorld:
 
     def clock(self, gateway: Gateway) -> float:
         boot = gateway.offset + self.now * gateway.rate
-        return boot + gateway.wall_jump if self.by_wall_clock else boot
+        return boot + gateway.date_jump if self.by_date else boot
 
     def reaches(self, gateway: Gateway, broker: int) -> bool:
         return self.now >= gateway.half_open.get(broker, 0.0)
@@ -402,7 +402,7 @@ class LeaseWorld:
             # Every response is held for seconds.
             gateway.slow_until, gateway.slow_seconds = self.now + seconds, rng.uniform(2, 6)
         elif self.target is None and self.state.leader >= 0:
-            # The brokers that lose their replicas hear of it late.
+            # The brokers that lose their replicas receive that late.
             others = [one for one in BROKERS if one not in self.state.replicas]
             self.target = frozenset([*others, *rng.sample(sorted(self.state.replicas), 3)][:3])
             for broker in self.state.replicas - self.target:
@@ -422,4 +422,4 @@ class LeaseWorld:
         self.later(seconds, heal)
 
     def set_clock(self, gateway: Gateway, seconds: float) -> None:
-        gateway.wall_jump += seconds
+        gateway.date_jump += seconds

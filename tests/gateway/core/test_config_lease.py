@@ -85,7 +85,7 @@ def test_without_faults_nothing_is_refused_once_the_topic_is_read_and_a_raise_ta
         (range(6, 7), {"rules": OneReplica()}),
         (range(6, 7), {"rules": FromTheResponse()}),
         (range(183, 184), {"rules": AddedReplicas()}),
-        (range(12, 13), {"by_wall_clock": True}),
+        (range(12, 13), {"by_date": True}),
         (range(1, 2), {"second_lease_seconds": 3 * LEASE_SECONDS}),
         (range(2), {"settle_seconds": 0.0}),
     ],

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from rackspan.errors import ClusterUnreachable
-from rackspan.gateway.upstream import config_topic, config_writer
+from rackspan.gateway.upstream import config_writer
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import (
     FetchableTopicResponse,
@@ -24,7 +24,6 @@ from rackspan.wire.messages.log_offsets import (
 from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
 from tests.client.fake_broker import Handle
 from tests.gateway.upstream.test_config_topic import CONFIGS, Leader, Log, brokers, dead_port, followed, metadata, until
-from tests.waiting import WITHIN_SECONDS
 
 
 def refusing(log: Log, *refusals: tuple[int, str | None]) -> Handle:
@@ -175,50 +174,43 @@ def test_a_record_is_written_when_the_log_of_another_rack_shows_it() -> None:
     assert (read.topic_id, read.partitions[0].last_fetched_epoch) == (TOPIC_ID, 5)
 
 
-def test_of_four_replicas_three_hold_a_record_before_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_four_replicas_three_hold_a_record_before_it_counts() -> None:
     """Two racks show it with the second: a lease could begin by the logs of the third and the fourth."""
-    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.6)
-    monkeypatch.setattr(config_topic, "SETTLE_SECONDS", 0.0)
+    requests: list[Any] = []
 
     async def scenario() -> None:
-        log = Leader()
-        async with followed(log) as (topic, replayed, leader), brokers(3) as followers:
+        async with followed(Leader()) as (topic, _, leader), brokers(3) as followers:
             ports = {1: leader.port, **{one: follower.port for one, follower in enumerate(followers, 2)}}
-            leader.handles[ApiKey.METADATA] = replicas(ports, (1, 2, 3, 4))
+            for broker in (leader, *followers):
+                broker.handles[ApiKey.METADATA] = replicas(ports, (1, 2, 3, 4))
             for follower, end in zip(followers, (1, 0, 0), strict=True):
-                follower.handles[ApiKey.FETCH] = log_end([], (5, end))
+                follower.handles[ApiKey.FETCH] = log_end(requests, (5, end))
             await topic._cluster.refresh()
-            with pytest.raises(ClusterUnreachable, match=r"could not be written to 2 racks in 0\.6 s"):
-                await topic.write(b"a", b"1", racks=2)
-            assert replayed == [(b"a", b"1")]
-            monkeypatch.setattr(config_writer, "WRITE_SECONDS", WITHIN_SECONDS)
-            followers[2].handles[ApiKey.FETCH] = log_end([], (5, 9))
-            followers[0].handles[ApiKey.FETCH] = log_end([], (5, 9))
-            await topic.write(b"a", b"2", racks=2)
+            lead = await topic._leader.find()
+            holding = asyncio.create_task(topic._writer._held(lead, 1, 2, []))
+            await until(lambda: len(requests) > 6)
+            assert not holding.done()
+            followers[2].handles[ApiKey.FETCH] = log_end(requests, (5, 1))
+            await holding
 
     asyncio.run(scenario())
 
 
-def test_a_broker_that_still_shows_a_removed_replica_without_the_record_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.6)
-    monkeypatch.setattr(config_topic, "SETTLE_SECONDS", 0.0)
-
+def test_a_broker_that_still_shows_a_removed_replica_without_the_record_is_waited_for() -> None:
     async def scenario() -> None:
-        log = Leader()
-        async with followed(log) as (topic, _, leader), brokers(2) as (follower, removed):
+        async with followed(Leader()) as (topic, _, leader), brokers(2) as (follower, removed):
             ports = {1: leader.port, 2: follower.port, 7: removed.port}
-            leader.handles[ApiKey.METADATA] = replicas(ports, (1, 2))
+            leader.handles[ApiKey.METADATA] = follower.handles[ApiKey.METADATA] = replicas(ports, (1, 2))
             follower.handles[ApiKey.FETCH] = log_end([], (5, 9))
-            # It has not heard of the new set of replicas, and its log ends where the topic was then.
+            # Its metadata is from before the new set of replicas, and its log ends where the topic was then.
             removed.handles |= {ApiKey.METADATA: replicas(ports, (1, 7)), ApiKey.LIST_OFFSETS: Leader().list_offsets}
             await topic._cluster.refresh()
-            with pytest.raises(ClusterUnreachable, match=r"broker 7 still shows a replica that was removed; look"):
-                await topic.write(b"a", b"1", racks=2)
-            monkeypatch.setattr(config_writer, "WRITE_SECONDS", WITHIN_SECONDS)
+            lead, reasons = await topic._leader.find(), list[str]()
+            holding = asyncio.create_task(topic._writer._held(lead, 1, 2, reasons))
+            await until(lambda: bool(reasons))
+            assert (reasons[0], holding.done()) == ("broker 7 still shows a replica that was removed", False)
             removed.handles[ApiKey.LIST_OFFSETS] = no_replica
-            await topic.write(b"a", b"2", racks=2)
+            await holding
 
     asyncio.run(scenario())
 

@@ -81,7 +81,7 @@ class ConfigWriter:
     async def _held(self, lead: Lead, end_offset: int, racks: int, reasons: list[str]) -> None:
         """Returns when logs show the record: of in-sync replicas on so many racks, and for more than one rack in `replicas_to_hold` of them.
 
-        For a value above 1 no broker may be left that shows a log without the record because it has not heard that its replica was removed.
+        For a value above 1 no broker may be left that shows a log without the record because its metadata is from before its replica was removed.
         Errors: ClusterUnreachable for a new leader.
         """
         record = AcknowledgedRecord(BrokerId(lead.leader), lead.leader_epoch, end_offset)

@@ -171,7 +171,7 @@ def test_offsets_are_found_by_time_and_by_epoch() -> None:
 
 
 def test_a_log_end_is_listed_at_every_replica_for_the_debugging_replica_id() -> None:
-    """Records that are not committed are before it: followers append, and the leader has not heard of that yet."""
+    """Records that are not committed are before it: followers append, and the leader's high watermark moves later."""
     w, orders = world()
     w.produced(orders)
     w.run(200)

@@ -18,7 +18,14 @@ from rackspan.acks.verification import (
     VerificationRules,
 )
 from rackspan.gateway.core.acknowledgement import guard as guard_module
-from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, AcknowledgementMode, GuardSettings, Hold
+from rackspan.gateway.core.acknowledgement.guard import (
+    HOLD_BYTES,
+    HOLD_PARTITION_BYTES,
+    AcknowledgementGuard,
+    AcknowledgementMode,
+    GuardSettings,
+    Hold,
+)
 from rackspan.model import Broker, BrokerId, RackId
 from tests.depth import at_depth
 from tests.gateway.core.acknowledgement.world import World
@@ -559,7 +566,7 @@ def leased_guard() -> tuple[AcknowledgementGuard, Lease, dict[str, Requirement]]
 def test_without_a_lease_an_acknowledgement_of_any_topic_waits_for_it() -> None:
     guard, lease, _ = leased_guard()
     lease.current = False
-    hold = Hold(1, {}, {})
+    hold = Hold(1, {}, {}, until=30.0)
     assert not guard.acknowledged(hold, {PLAIN: None}, 0.2)
     assert (guard.held, guard.waits_for_lease) == (1, True)
     assert guard.expire(0.3) == []
@@ -571,7 +578,7 @@ def test_without_a_lease_an_acknowledgement_of_any_topic_waits_for_it() -> None:
 def test_a_lease_that_does_not_come_refuses_what_may_be_guarded() -> None:
     guard, lease, _ = leased_guard()
     lease.current = False
-    hold = Hold(1, {}, {})
+    hold = Hold(1, {}, {}, until=10.2)
     assert not guard.acknowledged(hold, {PLAIN: None, LENIENT: None}, 0.2)
     assert guard.expire(10.2) == []
     assert guard.expire(10.3) == [hold]
@@ -581,16 +588,37 @@ def test_a_lease_that_does_not_come_refuses_what_may_be_guarded() -> None:
     assert guard.held == 0
 
 
+def test_what_waits_for_a_lease_takes_memory_and_without_it_is_refused() -> None:
+    guard, lease, _ = leased_guard()
+    lease.current = False
+    guard.settings = GuardSettings(hold_memory_bytes=HOLD_BYTES + HOLD_PARTITION_BYTES)
+    stalled: list[Hold] = []
+    guard.on_stalled = stalled.append
+    first, second, third = (Hold(1, {}, {}, until=30.0) for _ in range(3))
+    for hold in (first, second):
+        assert not guard.acknowledged(hold, {PLAIN: None}, 0.2)
+    assert guard.expire(1.3) == [second]
+    assert (second.refusals[PLAIN].cause, guard.overflows, stalled) == (Cause.CONFIG, 1, [first])
+    assert guard.stalled_bytes == HOLD_BYTES + HOLD_PARTITION_BYTES
+    lease.current = True
+    assert guard.leased(1.4) == [first]
+    lease.current = False
+    assert not guard.acknowledged(third, {PLAIN: None}, 1.5)
+    assert guard.expire(2.6) == []
+    guard.drop(third)
+    assert (guard.held, guard.stalled_bytes) == (0, 0)
+
+
 def test_where_no_value_can_be_raised_nothing_waits_for_a_lease() -> None:
     guard, lease, _ = leased_guard()
     lease.current = False
-    assert guard.acknowledged(Hold(1, {}, {}), {LENIENT: None}, 0.2)
+    assert guard.acknowledged(Hold(1, {}, {}, until=30.0), {LENIENT: None}, 0.2)
 
 
 def test_a_value_that_came_with_the_lease_is_verified() -> None:
     guard, lease, values = leased_guard()
     lease.current = False
-    hold = Hold(1, {}, {})
+    hold = Hold(1, {}, {}, until=30.0)
     assert not guard.acknowledged(hold, {PLAIN: None}, 0.2)
     values["plain"], lease.current = TWO_RACKS, True
     assert guard.leased(0.4) == []
