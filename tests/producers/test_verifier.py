@@ -440,7 +440,7 @@ def test_a_record_of_kafka_python_is_verified_if_its_topic_requires_it(monkeypat
 
 
 async def started_before(broker: ProvingBroker, racks: int, start: Callable[[RecordVerifier], Awaitable[None]]) -> None:
-    """Errors: those of the start of a verifier before this broker, which knows itself alone."""
+    """Errors: those of the start of a verifier before this broker, whose metadata has no other."""
     await broker.start()
     broker.reported = [MetadataResponseBroker(node_id=1, host="127.0.0.1", port=broker.port)]
     try:
