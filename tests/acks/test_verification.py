@@ -257,3 +257,17 @@ def test_too_few_racks_refuse_the_record_of_a_topic_that_fails_open_too() -> Non
     record.observe(sample(1.1, 1))
     record.expire()
     assert record.refusal is not None
+
+
+def test_racks_and_values_that_change_while_a_record_waits_count_though_the_isr_is_the_same() -> None:
+    record = acknowledged()
+    record.observe(sample(1.1, 1, 2))
+    other = rack_bits([Broker(BrokerId(one), RackId("a")) for one in (1, 2, 3)])
+    record.observe(replace(sample(1.2, 1, 2), racks=other))
+    assert record.lacking is not None
+    assert record.lacking.isr_racks == ("a",)
+    record.observe(replace(sample(1.3, 1, 2), racks=other))
+    assert not record.is_decided
+    record.requirement = Requirement(Thresholds(1, 1))
+    record.observe(replace(sample(1.4, 1, 2), racks=other))
+    assert (record.is_decided, record.refusal) == (True, None)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -36,9 +36,6 @@ BEFORE_SECONDS: Final = 8
 """Clients start meanwhile."""
 
 AFTER_SECONDS: Final = 25
-END_SECONDS: Final = 150
-"""After it a client has delivered or given up everything, or is ended."""
-
 NPM: Final = ("kafkajs@2.2.4", "@platformatic/kafka@1.35.0")
 GO_CLIENTS: Final = ("franz-go", "sarama", "patient-sarama")
 JS_CLIENTS: Final = ("kafkajs", "patient-kafkajs", "platformatic")
@@ -139,7 +136,13 @@ def send_by_librdkafka(servers: str, topic: str, seconds: int) -> None:
         producer.produce(topic, str(number), on_delivery=reported)
         producer.poll(0.02)
         number += 1
-    producer.flush(END_SECONDS)
+    producer.flush(WITHIN_SECONDS)
+
+
+def is_led_by_1(admin: AdminClient, topic: str) -> bool:
+    """And broker 3 follows it."""
+    partition = admin.list_topics(topic, timeout=WITHIN_SECONDS).topics[topic].partitions[0]
+    return partition.leader == 1 and set(partition.isrs) == {1, OF_RACK_B}
 
 
 def records(servers: str, topic: str) -> list[str]:
@@ -202,12 +205,16 @@ def outage(seconds: int, clients: Sequence[str] = CLIENTS) -> Mapping[tuple[str,
                 stack.callback(running[-1].kill)
         for topic in topics.values():
             eventually(lambda topic=topic: (folder / f"{topic}.out").stat().st_size > 0, "every client sends")  # type: ignore[misc]
+        # On a busy machine broker 1 may have been fenced for a short time: clients of a leader that is suspended would wait for it.
+        admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0) for topic in topics.values()])
+        for topic in topics.values():
+            eventually(lambda topic=topic: is_led_by_1(admin, topic), "broker 1 leads")  # type: ignore[misc]
         cluster.pause(OF_RACK_B)
         try:
             time.sleep(seconds)
         finally:
             cluster.resume(OF_RACK_B)
-        ends = time.monotonic() + AFTER_SECONDS + END_SECONDS
+        ends = time.monotonic() + WITHIN_SECONDS
         for process in running:
             process.wait(max(1.0, ends - time.monotonic()))
         return {

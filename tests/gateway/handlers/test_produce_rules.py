@@ -25,6 +25,7 @@ from rackspan.gateway.core.acknowledgement.guard import (
     AcknowledgementMode,
     GuardSettings,
 )
+from rackspan.gateway.core.acknowledgement.order import ProducerBatch, RefusedSequences
 from rackspan.gateway.core.apis import Treatment
 from rackspan.gateway.core.policies import FilePolicies
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
@@ -516,6 +517,22 @@ def test_a_timeout_is_counted_from_the_arrival_of_the_request() -> None:
         assert client.responses == []
         made.expire(130.1)
         assert [outcomes(one)["orders", 0][0] for one in client.responses] == [20]
+
+    run(scenario)
+
+
+def test_a_refusal_behind_a_response_that_was_held_counts_from_the_end_of_that() -> None:
+    """Else a batch behind it would be sent on before the refused one can come again, and the broker would find a gap."""
+
+    async def scenario() -> None:
+        made, client, sequences = Made(VERIFIED, {("orders", 0): [1, 2]}), Client(), RefusedSequences()
+        assert received(await made.sent(client, {"orders": [0]}), response({"orders": {0: 0}})) is None
+        made.observe({("orders", 0): [1]})
+        sequences.refuse(("orders", 0), ProducerBatch(7, 0, 5, 0), made.now)
+        made.handler._refused[cast("Any", client)] = sequences
+        made.expire(130.1)
+        assert len(client.responses) == 1
+        assert not sequences.admits(("orders", 0), ProducerBatch(7, 0, 6, 0), 131.0)
 
     run(scenario)
 
