@@ -181,8 +181,6 @@ class GatewayRecords:
 def _register(gateways: dict[str, RegisteredGateway], name: str, value: bytes | None) -> None:
     if value is None:
         gateways.pop(name, None)
-        for gateway in gateways.values():
-            gateway.after.pop(name, None)
         return
     known = gateways.get(name)
     gateway = gateways[name] = RegisteredGateway(value, _parse(value)) if known is None else known.renewed(value)
