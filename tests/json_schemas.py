@@ -17,9 +17,7 @@ from rackspan.cli.schemas import json_schema
 
 @cache
 def validator(words: str) -> Draft202012Validator:
-    schema = json_schema(words)
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return Draft202012Validator(json_schema(words))
 
 
 def violations(words: str, document: Any) -> list[str]:

@@ -103,6 +103,11 @@ def test_every_command_with_a_document_has_a_schema_and_every_schema_a_command()
 
 
 @pytest.mark.parametrize("words", NAMES)
+def test_a_schema_is_one_by_the_schema_of_schemas(words: str) -> None:
+    Draft202012Validator.check_schema(json_schema(words))
+
+
+@pytest.mark.parametrize("words", NAMES)
 def test_a_schema_says_of_every_object_which_keys_it_has(words: str) -> None:
     schema = validator(words).schema
     assert schema["$id"] == f"urn:rackspan:schema:{words.replace(' ', '-')}:v1"

@@ -60,6 +60,11 @@ def test_the_help_of_a_command_begins_as_the_list_of_commands_says() -> None:
     }
 
 
+def test_a_command_is_made_once_in_a_process() -> None:
+    """Its line, the commands it prints and the schema of its document look it up."""
+    assert command_tree().commands["reassign"] is command_tree().commands["reassign"]
+
+
 def test_the_version_names_the_releases_of_kafka_that_are_tested(cli: Cli) -> None:
     shown = cli("--version").out
     assert shown.startswith("rackspan ")

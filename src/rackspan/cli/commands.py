@@ -5,6 +5,7 @@ A command is one line here and its module. Its page of --help ends with the mean
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -87,10 +88,7 @@ COMMANDS: Final[Mapping[str, CommandEntry]] = {
 
 
 class LazyCommands(Mapping[str, Any]):
-    """The commands as click has them, each imported and made when it is looked up."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
+    """The commands as click has them, each imported and made when it is first looked up in the process."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -102,9 +100,7 @@ class LazyCommands(Mapping[str, Any]):
         return name in COMMANDS
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            self._loaded[name] = _load(name, COMMANDS[name])
-        return self._loaded[name]
+        return _load(name)
 
 
 class RootGroup(HelpGroup):
@@ -136,7 +132,9 @@ def reads_settings(command: Any) -> bool:
     return any(not keys.isdisjoint(getattr(parameter, "opts", ())) for leaf in leaves for parameter in leaf.params)
 
 
-def _load(name: str, entry: CommandEntry) -> Any:
+@cache
+def _load(name: str) -> Any:
+    entry = COMMANDS[name]
     found = getattr(import_module(f"rackspan.cli.{entry.module}"), entry.attribute)
     if not isinstance(found, typer.Typer):
         single = CommandGroup()
