@@ -17,7 +17,7 @@ from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import GATEWAY_CONFIG_TOPIC
 from tests.gateway.process import GatewayProcess, broker_ports, gateway_process
 from tests.kafka_fixtures import create_topic, started
-from tests.kafka_tools import ELECTION_TOOL
+from tests.kafka_tools import ELECTION_TOOL, reassign
 from tests.kafka_versions import KAFKA
 from tests.waiting import WITHIN_SECONDS, eventually
 
@@ -122,8 +122,10 @@ def test_one_rack_alone_serves_again_by_the_override(cluster: KafkaCluster, tmp_
         gateway.process.send_signal(signal.SIGHUP)
         eventually(lambda: "override.min.insync.racks is 1" in gateway.log.read_text(), "the file is read again")
         eventually(lambda: is_acknowledged(gateway, b"after"), "the rack alone acknowledges")
-        # 3. The value itself, which one rack can hold now; the override can go.
+        # 3. The value itself, which one rack can hold now, and the config topic on what is left, whose end one replica shows;
+        # the override can go.
         alter(gateway.bootstrap_servers, TOPIC, "min.insync.racks", "1")
+        reassign(cluster, tmp_path, "--execute", **{f"{GATEWAY_CONFIG_TOPIC}_0": [3]})
     with gateway_process(tmp_path, cluster.bootstrap_servers, broker_ports()) as another:
         assert is_acknowledged(another, b"without")
         assert "override" not in another.log.read_text()
