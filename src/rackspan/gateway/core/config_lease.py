@@ -123,7 +123,12 @@ class ConfigLease:
             self._read_at.clear()
             self._ahead.clear()
             self.replayed_offset = -1
-        self.replayed_offset = max(self.replayed_offset, offset)
+        if offset < self.replayed_offset:
+            # Read again from a shorter log: what was replayed beyond its end is in force no more.
+            self.began_at = float("-inf")
+            self._read_at.clear()
+            self._ahead.clear()
+        self.replayed_offset = offset
         for reading, received_at in tuple(self._ahead.values()):
             self._count(reading, received_at)
         self._renew()

@@ -70,7 +70,9 @@ class ProduceHandler:
         self._addresses = addresses
         self._loop = asyncio.get_running_loop()
         self._held: dict[Hold, ProduceRequest] = {}
-        self._lease_waiters: list[asyncio.Future[None]] = []
+        self._lease_waiters: set[asyncio.Future[None]] = set()
+        self._unleased_since: float | None = None
+        """When the first request waited for a lease that has not begun since."""
         self._rights = WriteRights()
         self._refused: WeakKeyDictionary[ClientSession, RefusedSequences] = WeakKeyDictionary()
 
@@ -98,12 +100,21 @@ class ProduceHandler:
     def _decide(self, produce: ProduceRequest) -> None:
         """Decide about a request once the values of min.insync.racks are leased, or have not been for as long as a sample is waited for."""
         if produce.acks == ACKS_ALL and self._unleased(produce):
-            leased: asyncio.Future[None] = self._loop.create_future()
-            self._lease_waiters.append(leased)
-            self._loop.call_later(self.guard.settings.sample_timeout_seconds, finish, leased)
-            produce.session.wait_for(leased, partial(self._judge, produce))
-        else:
-            self._judge(produce)
+            now = self._loop.time()
+            self._unleased_since = now if self._unleased_since is None else self._unleased_since
+            left_seconds = self._unleased_since + self.guard.settings.sample_timeout_seconds - now
+            # One after another they would wait for as long each, and what is behind them on the connection too.
+            if left_seconds > 0:
+                self._wait_for_lease(produce, left_seconds)
+                return
+        self._judge(produce)
+
+    def _wait_for_lease(self, produce: ProduceRequest, seconds: float) -> None:
+        leased: asyncio.Future[None] = self._loop.create_future()
+        self._lease_waiters.add(leased)
+        leased.add_done_callback(self._lease_waiters.discard)
+        self._loop.call_later(seconds, finish, leased)
+        produce.session.wait_for(leased, partial(self._judge, produce))
 
     def _unleased(self, produce: ProduceRequest) -> list[Partition]:
         """The partitions for which more may be required than is known here."""
@@ -118,8 +129,8 @@ class ProduceHandler:
 
     def leased(self) -> None:
         """The values are leased. Called often, and cheap if nothing waits for it."""
-        waiters, self._lease_waiters = self._lease_waiters, []
-        for waiter in waiters:
+        self._unleased_since = None
+        for waiter in tuple(self._lease_waiters):
             finish(waiter)
         if self.guard.waits_for_lease:
             self._complete(self.guard.leased(self._loop.time()))
@@ -247,7 +258,10 @@ class ProduceHandler:
         """Respond to requests whose holds are over. Called after every sample and every log end: reads may be due elsewhere."""
         self.log_reader.wake()
         for hold in holds:
-            produce, now = self._held.pop(hold), self._loop.time()
+            produce, now = self._held.pop(hold, None), self._loop.time()
+            if produce is None:
+                # A response before it let its client's next request be read, which closed the connection.
+                continue
             self.holds.add(now - hold.acknowledged_at)
             self.verified += not hold.refusals
             if hold.refusals:

@@ -154,10 +154,11 @@ class ConfigTopic:
         With more than one rack it is a value above 1, and every gateway acknowledges by it when this returns.
         Errors: ClusterRequestFailed, ClusterUnreachable.
         """
-        await self._writer.write(key, value, racks, self._settle if racks > 1 else self._wait_until_replayed)
+        await self._writer.write(key, value, racks, self._wait_until_replayed)
+        if racks > 1:
+            await self._settle()
 
-    async def _settle(self, offset: int) -> None:
-        await self._wait_until_replayed(offset)
+    async def _settle(self) -> None:
         until = lease_time() + SETTLE_SECONDS
         while (left_seconds := until - lease_time()) > 0:
             await asyncio.sleep(left_seconds)
@@ -215,19 +216,33 @@ class ConfigTopic:
         if self._connection is None or self._connection.is_over:
             self._drop_connection()
             # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
-            lead = await self._leader.find()
-            if self._lead is not None and (lead != self._lead or lead.topic_id != self._lead.topic_id):
-                self._read_again(0)
-            self._lead = lead
+            lead, before = await self._leader.find(), self._lead
+            is_same = before is not None and lead.topic_id == before.topic_id
+            if before is not None and is_same and lead.topic_id is not None and lead < before:
+                raise ClusterUnreachable(f"only an earlier leader of {self.topic} is reported")
             self._follow_replicas(lead)
-            self._connection = await self._leader.open(lead.leader)
-            self._end = await self._leader.listed_offset(self._connection, LATEST)
+            # Before anything is read again: what a leader that does not respond has is read from the others meanwhile.
+            connection = await self._leader.open(lead.leader)
+            try:
+                self._end = await self._leader.listed_offset(connection, LATEST)
+            except BaseException:
+                connection.close()
+                raise
+            if before is not None and (lead != before or not is_same):
+                self._read_again(0)
+            self._lead, self._connection = lead, connection
         connection = self._connection
         version = connection.version(ApiKey.FETCH, _FETCH_VERSION)
         response = await connection.call(ApiKey.FETCH, self._request(max_wait_ms), version, max_wait_ms / 1000 + 2)
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._read_again(await self._leader.listed_offset(connection, EARLIEST))
+            earliest = await self._leader.listed_offset(connection, EARLIEST)
+            if earliest <= self._records.offset:
+                # It was deposed and does not know it: what it lacks was read from the others. A log that an unclean election cut has a new epoch.
+                raise ClusterUnreachable(
+                    f"the log of broker {self._leader.latest.leader} ends before what was read of {self.topic}"
+                )
+            self._read_again(earliest)
             self._end = await self._leader.listed_offset(connection, LATEST)
             return
         if partition.error_code != ErrorCode.NONE:
@@ -263,7 +278,9 @@ class ConfigTopic:
         version = connection.version(ApiKey.FETCH, None if has_id else _FETCH_VERSION)
         response = await connection.call(ApiKey.FETCH, request, version)
         partition = first(first(response.responses, "topic").partitions, "partition")
-        if partition.error_code == ErrorCode.NONE and not self._records.is_reread:
+        # Else another read has begun meanwhile, or has ended before these records.
+        follows = self._records.offset >= request.topics[0].partitions[0].fetch_offset
+        if partition.error_code == ErrorCode.NONE and follows and not self._records.is_reread:
             self._records.replay_batches(bytes(partition.records or b""))
             await self._records_replayed()
 

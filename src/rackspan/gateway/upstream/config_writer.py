@@ -51,11 +51,18 @@ class ConfigWriter:
         Errors: ClusterRequestFailed, ClusterUnreachable.
         """
         reasons: list[str] = []
+        loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(WRITE_SECONDS):
+            async with asyncio.timeout(None) as limit:
+
+                def begin() -> None:
+                    """From its own turn on: a request may set hundreds of values."""
+                    if limit.when() is None:
+                        limit.reschedule(loop.time() + WRITE_SECONDS)
+
                 while True:
                     try:
-                        lead, offset = await self.write_once(key, value)
+                        lead, offset = await self.write_once(key, value, begin)
                         await self._held(lead, offset + 1, racks, reasons)
                     except (OSError, RackspanError) as error:
                         reasons.append(str(error))
@@ -70,12 +77,15 @@ class ConfigWriter:
                 f"not be read after that: {reasons[-1] if reasons else 'no response'}; look at its leader and ISR, and alter the value again"
             ) from error
 
-    async def write_once(self, key: bytes, value: bytes | None) -> tuple[Lead, int]:
+    async def write_once(
+        self, key: bytes, value: bytes | None, begin: Callable[[], None] = lambda: None
+    ) -> tuple[Lead, int]:
         """Returns when the record is acknowledged with acks=all: the leader that appended it, and its offset. It is not tried again.
 
-        Errors: OSError, RackspanError.
+        `begin` is called when no other write is before it. Errors: OSError, RackspanError.
         """
         async with self._writing:
+            begin()
             return await self._produce(key, value)
 
     async def _held(self, lead: Lead, end_offset: int, racks: int, reasons: list[str]) -> None:
@@ -108,6 +118,12 @@ class ConfigWriter:
             verb = "shows" if len(earlier) == 1 else "show"
             reasons.append(f"{noun_and_ids('broker', earlier)} still {verb} a replica that was removed")
             await asyncio.sleep(_BACKOFF_SECONDS)
+
+    async def unresponsive(self) -> list[int]:
+        """The replicas in sync whose log ends cannot be read now: what is appended is not committed before they have it. Errors: RackspanError."""
+        in_sync = sorted((await self._leader.find()).isr)
+        readings = await asyncio.gather(*map(self._end_of, in_sync))
+        return [replica for replica, reading in zip(in_sync, readings, strict=True) if reading is None]
 
     async def _earlier_replicas(self, lead: Lead, end_offset: int) -> list[int]:
         """Brokers that report themselves as replicas, are none, and do not have the record: a lease could begin by their logs."""

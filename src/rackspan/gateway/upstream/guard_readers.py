@@ -219,16 +219,19 @@ class IsrSampler:
 
     async def _expire(self) -> None:
         took_seconds = 0.0
-        while self._guard.held:
-            await asyncio.sleep(max(_EXPIRY_SECONDS, took_seconds / _EXPIRY_SHARE))
-            now = self._loop.time()
-            self._completed(self._guard.expire(now))
-            late = self._guard.disagreement(now)
-            if late is not None and now - self._logged_late_at > _LATE_AGAIN_SECONDS:
-                self._logged_late_at = now
-                log.warning("%s", late)
-            took_seconds = self._loop.time() - now
-        self._expiry = None
+        try:
+            while self._guard.held:
+                await asyncio.sleep(max(_EXPIRY_SECONDS, took_seconds / _EXPIRY_SHARE))
+                now = self._loop.time()
+                self._completed(self._guard.expire(now))
+                late = self._guard.disagreement(now)
+                if late is not None and now - self._logged_late_at > _LATE_AGAIN_SECONDS:
+                    self._logged_late_at = now
+                    log.warning("%s", late)
+                took_seconds = self._loop.time() - now
+        finally:
+            # Else an error would be the end of every timeout.
+            self._expiry = None
 
     def close(self) -> None:
         self._loops.close()

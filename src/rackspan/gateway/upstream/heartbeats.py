@@ -13,7 +13,7 @@ from uuid import uuid4
 from rackspan import __version__
 from rackspan.client.errors import message_of
 from rackspan.client.login import Login
-from rackspan.errors import RackspanError
+from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode
 from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.gateways.registrations import (
@@ -25,6 +25,7 @@ from rackspan.gateway.core.gateways.registrations import (
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_leader import ConfigLeader, ConfigTopicMissing
 from rackspan.gateway.upstream.config_writer import ConfigWriter
+from rackspan.text import noun_and_ids
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +101,10 @@ class Heartbeats:
                 return
             self._ended = registration is None
             if registration is not None or self._attempted:
+                silent = await self._writer.unresponsive()
+                if silent:
+                    # Appended and not committed, it would end the lease of every gateway: it could be a value.
+                    raise ClusterUnreachable(f"{noun_and_ids('broker', silent)} is in sync and does not respond")
                 self._attempted = True
                 await self._writer.write_once(*registration_record(self._name, registration))
 

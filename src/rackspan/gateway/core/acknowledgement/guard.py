@@ -373,7 +373,8 @@ class AcknowledgementGuard:
         if hold in self._unleased:
             del self._unleased[hold]
             for partition in hold.end_offsets.keys() - hold.refusals.keys():
-                if self._is_guarded(hold, partition) or self.is_unleased(partition[0], hold.broker):
+                verifies = self._is_guarded(hold, partition) and not self._requirement(hold, partition).fail_open
+                if verifies or self.is_unleased(partition[0], hold.broker):
                     hold.refusals[partition] = unleased_refusal(partition, after=True)
             self._end(hold, complete)
         for record in tuple(hold.waiting.values()):
