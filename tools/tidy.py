@@ -24,6 +24,7 @@ LINES_MAX = 600
 LONG_FOR_A_REASON: dict[str, str] = {
     "src/rackspan/api.py": "one page on purpose: every operation as one function",
     "tests/cli/test_every_flag.py": "a table: a case for each flag of each command",
+    "tests/gateway/core/acknowledgement/test_guard.py": "one guard by its simulation and by hand, with one set of helpers",
     "tests/gateway/handlers/test_produce_rules.py": "a request from its bytes to its response, with one set of doubles",
     "tests/gateway/test_process.py": "gateways as processes and what they are made of, with one set of helpers",
     "tests/pipeline/test_follow.py": "batches and streams of one loop, with one set of doubles",

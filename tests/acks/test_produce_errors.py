@@ -65,5 +65,6 @@ def test_the_words_of_each_cause_are_those_of_logs_and_dashboards() -> None:
         "too few replicas' logs show the record",
         "the ISR is unknown",
         "the leader changed",
+        "the end of the config topic could not be read",
         "an earlier batch of the producer was refused",
     ]

@@ -629,10 +629,15 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
 
 def five_records(
-    cluster: api.Cluster, seconds: float, counters: Sequence[str] = (), *, of_brokers: bool = True
+    cluster: api.Cluster,
+    seconds: float,
+    counters: Sequence[str] = (),
+    *,
+    of_brokers: bool = True,
+    sleep: Callable[[float], None],
 ) -> Interval:
     """Traffic of five records of 100 bytes in each partition, and of two groups."""
-    found = MEASURE_TRAFFIC(cluster, 0, counters, of_brokers=of_brokers)
+    found = MEASURE_TRAFFIC(cluster, 0, counters, of_brokers=of_brokers, sleep=sleep)
     after = replace(found.after.logs, read_at=LATER)
     before = replace(
         after,

@@ -122,6 +122,7 @@ LASTING: dict[str, tuple[str, tuple[str, ...]]] = {
     "restart watch": (REQUESTS, (*LIVE, "--plan", "rolling.json", "--exec", "true {brokers}", "--apply")),
     "acks harden": (REQUESTS, LIVE),
     "acks watch": (REQUESTS, LIVE),
+    "gateway confirm": ("rackspan.gateway.confirm:confirm", ("--config", "gateway.toml")),
     "gateway check": ("rackspan.gateway.check:check_cluster", ("--config", "gateway.toml")),
     "streams assign": ("rackspan.flow.min_cost_flow:_flow", ("--problem", "problem.json")),
     "streams audit": (REQUESTS, (*LIVE, "--group", "shop")),

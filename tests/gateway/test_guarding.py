@@ -17,8 +17,7 @@ from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
-from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
-from rackspan.gateway.upstream.guard_readers import BrokerMetadata
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata, CommittedMetadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,

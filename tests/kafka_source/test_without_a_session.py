@@ -109,7 +109,9 @@ def test_a_batch_that_was_written_or_failed_is_a_line_if_any_task_reported(
 def test_what_verifies_records_is_closed_at_the_end_of_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[object] = []
 
-    def verifier(servers: str, _login: object, topics: dict[str, int], *, others: int) -> tuple[object, ...]:
+    def verifier(
+        servers: str, _login: object, topics: dict[str, int], *, others: int, **_: object
+    ) -> tuple[object, ...]:
         return servers, topics, others
 
     def thread(records: object) -> SimpleNamespace:

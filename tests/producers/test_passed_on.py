@@ -145,13 +145,13 @@ def test_without_servers_the_guard_connects_where_the_library_does(
     producer = module.GuardedAIOKafkaProducer if module is aiokafka else module.GuardedKafkaProducer
     producer({})
     producer({"orders": 2}, verify_seconds=3.0, broker_identity="address")
-    assert made == [("localhost", {}, 10.0, "proved"), ("localhost", {"orders": 2}, 3.0, "address")]
+    assert made == [("localhost", {}, 30.0, "proved"), ("localhost", {"orders": 2}, 3.0, "address")]
 
 
 def test_the_time_to_verify_is_that_of_a_producer_of_confluent() -> None:
     config = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
     producers = GuardedProducer(config, {}), GuardedProducer(config, {}, verify_seconds=3.0)
-    assert [producer._verifier.records.seconds for producer in producers] == [10.0, 3.0]
+    assert [producer._verifier.records.seconds for producer in producers] == [30.0, 3.0]
     for producer in producers:
         producer.close()
 

@@ -171,6 +171,7 @@ def test_every_metric_of_a_watch_and_of_a_gateway_but_those_named_here_is_on_the
         "rackspan_gateway_hold_memory_bytes",
         "rackspan_gateway_dropped_responses_total",
         "rackspan_gateway_config_topic_current",
+        "rackspan_gateway_config_lease_lapses_total",
         "rackspan_gateway_registered_gateways",
         "rackspan_gateway_late_records_total",
         "rackspan_gateway_log_reads_total",

@@ -15,10 +15,9 @@ from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
 from rackspan.gateway.handlers.refusals import PERIOD_SECONDS
-from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
 from rackspan.gateway.upstream.config_ends import ConfigEndReader
 from rackspan.gateway.upstream.config_topic import ConfigTopic
-from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSource
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata, CommittedMetadata, IsrSource
 from rackspan.gateway.upstream.guarded_isr import GuardedIsr
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_bytes.config_resources import ConfigResourceType

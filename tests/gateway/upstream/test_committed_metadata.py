@@ -10,7 +10,7 @@ from rackspan.client.login import Login
 from rackspan.gateway.core.metadata_log import CommittedImage, CommittedPartition
 from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.committed_metadata import CommittedMetadata
+from rackspan.gateway.upstream.guard_readers import CommittedMetadata
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.model import BrokerId
 
