@@ -38,11 +38,11 @@ class GuardedAIOKafkaProducer:
         """Calls of `send_and_wait` that have not returned."""
 
     async def start(self) -> None:
-        """Errors: UnprovableBroker, unless `broker_identity` is "address"; those of the client."""
+        """May be called again after an error. Errors: UnprovableBroker, unless `broker_identity` is "address"; those of the client."""
         try:
-            await self._records.start()
+            await self._records.start_now()
         except BaseException:
-            await self.stop()
+            self._records.close()
             raise
         await self._producer.start()
 

@@ -117,6 +117,15 @@ class RecordVerifier:
             await self._cluster.require_proofs()
             self._is_started = True
 
+    async def start_now(self) -> None:
+        """`start`, for a producer that is made: what does not respond within START_SECONDS is left to its first record.
+
+        Errors: UnprovableBroker.
+        """
+        with suppress(OSError, ClusterUnreachable):
+            async with asyncio.timeout(START_SECONDS):
+                await self.start()
+
     async def _connection(self, broker: int) -> BrokerConnection:
         self._unproved.pop(broker, None)
         try:
@@ -364,11 +373,10 @@ class VerifierThread:
             return _not_verified(end_offsets, f"no result in {seconds:g} s")
 
     def start(self) -> None:
-        """Have every broker that responds prove which one it is. Errors: UnprovableBroker, and the threads have ended."""
-        starting = self._begun(self.records.start())
+        """`RecordVerifier.start_now`. Errors: UnprovableBroker, and the threads have ended."""
+        starting = self._begun(self.records.start_now())
         try:
-            with suppress(OSError, ClusterUnreachable):
-                starting.result(START_SECONDS)
+            starting.result()  # unlimited: `start_now` has the limit
         except BaseException:
             self.close()
             raise
