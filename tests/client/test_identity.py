@@ -1,6 +1,8 @@
 """Which broker a connection ends at: proved by the broker, refused where another one responds, never guessed."""
 
 import asyncio
+import re
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -11,11 +13,16 @@ from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.client.login import Login
 from rackspan.errors import ClusterUnreachable, OtherBroker, RackspanError, UnprovableBroker, UsageError
 from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.configs import DescribeConfigsResponseData
 from rackspan.wire.messages.metadata import MetadataResponseBroker
 from tests.client.fake_broker import FakeBroker, ProvingBroker, api_versions, configs_of
 from tests.waiting import WITHIN_SECONDS
 
-NO_RIGHT, UNKNOWN = 31, -1
+NO_RIGHT, UNKNOWN, TIMED_OUT, UNSUPPORTED = 31, -1, 7, 35
+BY_ADDRESS = (
+    "or set broker.identity (argument broker_identity of a producer in Python) to address "
+    "(docs/min-insync-racks.md says what is not promised then)"
+)
 ELSEWHERE = "look at its advertised.listeners and what is behind the address"
 
 
@@ -95,7 +102,7 @@ def test_a_proxy_that_sends_each_request_to_the_broker_that_it_names_is_no_proof
     assert isinstance(refused, UnprovableBroker)
     assert str(refused).startswith(
         "broker 3 gives no proof which one it is, so that its log cannot count: connect to it without a proxy, since what is "
-        "at its address responds for 1 too, or set broker.identity to address ("
+        f"at its address responds for 1 too, {BY_ADDRESS}"
     )
 
 
@@ -103,7 +110,7 @@ def test_a_proxy_that_sends_each_request_to_the_broker_that_it_names_is_no_proof
     ("error", "remedy"),
     [
         (NO_RIGHT, "grant DESCRIBE_CONFIGS on the cluster to this user"),
-        (UNKNOWN, "make it describe its own configs (UNKNOWN_SERVER_ERROR)"),
+        (UNSUPPORTED, "make it describe its own configs (UNSUPPORTED_VERSION)"),
     ],
 )
 def test_who_cannot_have_a_proof_reads_what_to_grant_or_to_set(error: int, remedy: str) -> None:
@@ -112,9 +119,111 @@ def test_who_cannot_have_a_proof_reads_what_to_grant_or_to_set(error: int, remed
     refused = connected(broker)
     assert isinstance(refused, UnprovableBroker)
     assert str(refused) == (
-        f"broker 3 gives no proof which one it is, so that its log cannot count: {remedy}, or set broker.identity to address "
-        "(docs/min-insync-racks.md says what is not promised then)"
+        f"broker 3 gives no proof which one it is, so that its log cannot count: {remedy}, {BY_ADDRESS}"
     )
+
+
+@pytest.mark.parametrize("named", [1, 3])
+@pytest.mark.parametrize("error", [UNKNOWN, TIMED_OUT])
+def test_an_error_that_passes_does_not_count_as_a_broker_without_a_proof(error: int, named: int) -> None:
+    """Of its own configs, and of those of another broker, which it should refuse."""
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda asked: error if asked == named else asked % 3 and 42)
+    refused = connected(broker)
+    assert (type(refused), str(refused).split(" (")[0]) == (
+        ClusterUnreachable,
+        "broker 3 does not describe configs now",
+    )
+
+
+async def _no_results(_: object) -> DescribeConfigsResponseData:
+    return DescribeConfigsResponseData(results=[])
+
+
+def of_no_cluster() -> ProvingBroker:
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.cluster = None  # type: ignore[assignment]
+    return broker
+
+
+def with_old_metadata() -> ProvingBroker:
+    """Metadata names the cluster from version 2."""
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.handles[ApiKey.API_VERSIONS] = api_versions({ApiKey.API_VERSIONS: 4, ApiKey.METADATA: 1})
+    return broker
+
+
+def without_configs() -> ProvingBroker:
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.handles[ApiKey.API_VERSIONS] = api_versions({ApiKey.API_VERSIONS: 4, ApiKey.DESCRIBE_CONFIGS: -1})
+    return broker
+
+
+def with_empty_results() -> ProvingBroker:
+    broker = ProvingBroker(3, release=(3, 9))
+    broker.handles[ApiKey.DESCRIBE_CONFIGS] = _no_results
+    return broker
+
+
+@pytest.mark.parametrize("made", [of_no_cluster, with_old_metadata, without_configs, with_empty_results])
+def test_who_can_never_have_a_proof_does_not_start_and_reads_what_to_set(made: Callable[[], ProvingBroker]) -> None:
+    """Nor does a broker of that kind prove itself later, in a cluster whose id is known."""
+    refused = connected(made())
+    assert isinstance(refused, UnprovableBroker)
+    assert str(refused).endswith(BY_ADDRESS)
+
+    async def start() -> None:
+        broker = made()
+        await broker.start()
+        broker.reported = [MetadataResponseBroker(node_id=3, host="127.0.0.1", port=broker.port)]
+        known = KnownBrokers(f"127.0.0.1:{broker.port}", Login(), Random(1), IdentityMode.PROVED)
+        try:
+            await known.refresh()
+            await known.require_proofs()
+        finally:
+            known.close()
+            await broker.close()
+
+    with pytest.raises(UnprovableBroker, match=re.escape(BY_ADDRESS)):
+        asyncio.run(start())
+
+
+def test_without_proofs_a_cluster_needs_no_id() -> None:
+    async def refreshed() -> list[int]:
+        broker = with_old_metadata()
+        await broker.start()
+        broker.reported = [MetadataResponseBroker(node_id=3, host="127.0.0.1", port=broker.port)]
+        known = KnownBrokers(f"127.0.0.1:{broker.port}", Login(), Random(1), IdentityMode.ADDRESS)
+        await known.refresh()
+        known.close()
+        await broker.close()
+        return [*known.by_id]
+
+    assert asyncio.run(refreshed()) == [3]
+
+
+@pytest.mark.parametrize("has_proved", [True, False])
+def test_where_every_address_is_anothers_the_start_names_the_setting(has_proved: bool) -> None:
+    """As behind a proxy that passes nothing on by its id. One broker that is proved, and the others may be there later."""
+
+    async def start() -> None:
+        brokers: dict[int, FakeBroker] = {1: ProvingBroker(1 if has_proved else 7, release=(3, 9))}
+        brokers |= {number: ProvingBroker(7, release=(3, 9)) for number in (2, 3)}
+        for broker in brokers.values():
+            await broker.start()
+        known = known_at(brokers)
+        try:
+            await known.require_proofs()
+        finally:
+            known.close()
+            for broker in brokers.values():
+                await broker.close()
+
+    if has_proved:
+        asyncio.run(start())
+    else:
+        with pytest.raises(OtherBroker, match=re.escape(f"{ELSEWHERE}, {BY_ADDRESS}")):
+            asyncio.run(start())
 
 
 def test_every_connection_is_proved_anew() -> None:

@@ -146,7 +146,10 @@ def test_without_acls_every_broker_proves_itself(version: str) -> None:
         assert controller_proof(cluster, 1001) == OtherBroker.__name__
 
 
-LIKELY = "grant DESCRIBE_CONFIGS on the cluster to this user, or set broker.identity to address ("
+LIKELY = (
+    "grant DESCRIBE_CONFIGS on the cluster to this user, or set broker.identity (argument broker_identity of a producer in Python) "
+    "to address ("
+)
 
 
 def test_who_can_have_no_proof_does_not_start(secured: KafkaCluster, tmp_path: Path) -> None:

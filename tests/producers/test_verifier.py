@@ -13,7 +13,7 @@ from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.acks.verification import RecordVerification
 from rackspan.client.identity import IdentityMode
 from rackspan.client.login import Login
-from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, UnprovableBroker, UsageError
+from rackspan.errors import ClusterUnreachable, NotEnoughRacksAfterAppend, OtherBroker, UnprovableBroker, UsageError
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, kafka_python, logins, verifier
 from rackspan.producers.verifier import RecordVerifier, VerifierThread, _responses
@@ -466,13 +466,21 @@ def test_a_verifier_starts_where_brokers_prove_themselves_or_no_log_is_read() ->
         asyncio.run(started_before(unprovable(), 2, lambda records: records.start()))
 
 
-def test_the_thread_of_a_verifier_that_cannot_start_ends() -> None:
+def misplaced() -> ProvingBroker:
+    """It responds at the address of broker 1."""
+    return ProvingBroker(2, release=(4, 3))
+
+
+@pytest.mark.parametrize(("broker", "error"), [(unprovable, UnprovableBroker), (misplaced, OtherBroker)])
+def test_the_thread_of_a_verifier_that_cannot_start_ends(
+    broker: Callable[[], ProvingBroker], error: type[Exception]
+) -> None:
     made_threads: list[VerifierThread] = []
 
     async def start(records: RecordVerifier) -> None:
         made_threads.append(VerifierThread(records))
         await asyncio.to_thread(made_threads[0].start)
 
-    with pytest.raises(UnprovableBroker):
-        asyncio.run(started_before(unprovable(), 2, start))
+    with pytest.raises(error, match="or set broker.identity "):
+        asyncio.run(started_before(broker(), 2, start))
     assert not made_threads[0]._thread.is_alive()

@@ -14,7 +14,7 @@ from typing import Final
 
 from rackspan.client.config.keys import SECURITY_PROTOCOLS
 from rackspan.client.connection import CONNECT_SECONDS, BrokerConnection
-from rackspan.client.identity import IdentityMode, prove_cluster, prove_server
+from rackspan.client.identity import IdentityMode, prove_cluster, prove_server, unnamed_cluster, unproved_by_all
 from rackspan.client.login import Login
 from rackspan.errors import (
     ClusterUnreachable,
@@ -182,17 +182,32 @@ class KnownBrokers:
             raise
 
     async def require_proofs(self) -> None:
-        """Connect to every broker that responds within PROOF_SECONDS, if brokers have to be proved. Errors: UnprovableBroker."""
+        """Connect to every broker that responds within PROOF_SECONDS, if brokers have to be proved.
+
+        Errors: UnprovableBroker; OtherBroker if no broker is proved, and another one responds at an address.
+        """
         if not self._is_proved or not self.by_id:
             return
         opening = [asyncio.ensure_future(self.connection(broker_id)) for broker_id in sorted(self._confirmed())]
-        await asyncio.wait(opening, timeout=PROOF_SECONDS)
-        for task in opening:
-            task.cancel()
-        for error in await asyncio.gather(*opening, return_exceptions=True):
-            # One that is down or elsewhere proves itself when it is there. One that cannot, never does.
-            if isinstance(error, UnprovableBroker):
-                raise error
+        is_proved, misplaced = False, None
+        try:
+            for proof in asyncio.as_completed(opening, timeout=PROOF_SECONDS):
+                try:
+                    await proof
+                    is_proved = True
+                except UnprovableBroker:
+                    # It never proves itself. One that is down or elsewhere does, when it is there.
+                    raise
+                except OtherBroker as error:
+                    misplaced = error
+                except (OSError, RackspanError):
+                    continue
+        finally:
+            for task in opening:
+                task.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+        if misplaced is not None and not is_proved:
+            raise unproved_by_all(misplaced)
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to a broker that responds: open ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
@@ -232,7 +247,7 @@ class KnownBrokers:
         )
 
     async def refresh(self) -> None:
-        """Read brokers, addresses and racks. Errors: ClusterUnreachable, RackspanError."""
+        """Read brokers, addresses and racks. Errors: ClusterUnreachable, UnprovableBroker, RackspanError."""
         connection = await self.any_connection()
         request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
         try:
@@ -240,6 +255,9 @@ class KnownBrokers:
         except (OSError, MalformedRequest) as error:
             connection.close()
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {cause(error)}") from error
+        if self._is_proved and metadata.cluster_id is None:
+            connection.close()
+            raise unnamed_cluster("a broker")
         if self._is_proved and self.cluster_id not in (None, metadata.cluster_id):
             connection.close()
             raise OtherBroker(

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Final
 
 from rackspan.client.connection import BrokerConnection, first
-from rackspan.errors import OtherBroker, UnprovableBroker, UsageError
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, OtherBroker, UnprovableBroker, UsageError
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.wire.apis import ApiKey
@@ -40,6 +40,12 @@ class IdentityMode(Enum):
     """Its address: the broker that responds there counts as it."""
 
 
+_BY_ADDRESS: Final = (
+    f"or set {BROKER_IDENTITY} (argument broker_identity of a producer in Python) to {IdentityMode.ADDRESS.value} "
+    "(docs/min-insync-racks.md says what is not promised then)"
+)
+
+
 def identity_of(key: str, value: str) -> IdentityMode:
     """Errors: UsageError, naming the key."""
     try:
@@ -50,9 +56,11 @@ def identity_of(key: str, value: str) -> IdentityMode:
 
 
 async def prove_cluster(connection: BrokerConnection, cluster_id: str, broker: int) -> None:
-    """Errors: OtherBroker for a broker of another cluster; OSError, RackspanError."""
+    """Errors: OtherBroker for a broker of another cluster; UnprovableBroker for one that names none; OSError, RackspanError."""
     request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
     metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+    if metadata.cluster_id is None:
+        raise unnamed_cluster(f"broker {broker}")
     if metadata.cluster_id != cluster_id:
         raise OtherBroker(
             f"a broker of cluster {metadata.cluster_id} responds at the address of broker {broker} of cluster {cluster_id}; "
@@ -67,7 +75,7 @@ async def prove_server(
 
     By ApiVersions, if the broker compares ids there (Kafka 4.4, KIP-1242), else by DescribeConfigs of its own configs, which any other
     broker refuses. The other id has to be refused too: a broker that compares nothing accepts both, and so does a proxy that passes
-    a request on to the broker which it names. Errors: OtherBroker; UnprovableBroker; OSError, RackspanError.
+    a request on to the broker which it names. Errors: OtherBroker; UnprovableBroker; ClusterUnreachable for what may pass; OSError, RackspanError.
     """
     who = f"{kind} {server_id}"
     if not await _is_named_by_versions(connection, cluster_id, who, server_id, other_id):
@@ -98,13 +106,20 @@ async def _is_named_by_versions(
 
 async def _describe_itself(connection: BrokerConnection, who: str, server_id: int, other_id: int) -> None:
     # Two requests: a proxy may pass one on by the first broker that it names.
-    of_other, own = await asyncio.gather(
-        *(described_broker(connection, named, _ANY_KEY) for named in (other_id, server_id))
-    )
+    described = (described_broker(connection, named, _ANY_KEY) for named in (other_id, server_id))
+    try:
+        of_other, own = await asyncio.gather(*described)
+    except ClusterRequestFailed as error:
+        # It has no such API, or its response holds nothing.
+        raise UnprovableBroker(_unproved(who, f"make it describe its own configs ({error})")) from error
     if own.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
         raise UnprovableBroker(_unproved(who, "grant DESCRIBE_CONFIGS on the cluster to this user"))
     if own.error_code == ErrorCode.INVALID_REQUEST:
         raise OtherBroker(_misplaced(who, own.error_message or "it refuses that id"))
+    for result in (own, of_other):
+        code = error_code(result.error_code)
+        if code is ErrorCode.UNKNOWN_SERVER_ERROR or code.is_retriable:
+            raise ClusterUnreachable(f"{who} does not describe configs now ({result.error_message or code.name})")
     if own.error_code != ErrorCode.NONE:
         why = own.error_message or error_code(own.error_code).name
         raise UnprovableBroker(_unproved(who, f"make it describe its own configs ({why})"))
@@ -131,8 +146,15 @@ def _misplaced(who: str, why: str) -> str:
     )
 
 
+def unnamed_cluster(who: str) -> UnprovableBroker:
+    """The error of metadata without a cluster's id."""
+    return UnprovableBroker(_unproved(who, "connect to it without a proxy, since metadata there names no cluster"))
+
+
+def unproved_by_all(error: OtherBroker) -> OtherBroker:
+    """The error of one broker where no broker is proved, so that their addresses may never be their own, as behind a proxy."""
+    return OtherBroker(f"{error}, {_BY_ADDRESS}")
+
+
 def _unproved(who: str, remedy: str) -> str:
-    return (
-        f"{who} gives no proof which one it is, so that its log cannot count: {remedy}, "
-        f"or set {BROKER_IDENTITY} to {IdentityMode.ADDRESS.value} (docs/min-insync-racks.md says what is not promised then)"
-    )
+    return f"{who} gives no proof which one it is, so that its log cannot count: {remedy}, {_BY_ADDRESS}"

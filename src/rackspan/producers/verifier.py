@@ -10,7 +10,6 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any, Final, TypeAlias, TypeVar
@@ -120,11 +119,15 @@ class RecordVerifier:
     async def start_now(self) -> None:
         """`start`, for a producer that is made: what does not respond within START_SECONDS is left to its first record.
 
-        Errors: UnprovableBroker.
+        Errors: UnprovableBroker, OtherBroker.
         """
-        with suppress(OSError, ClusterUnreachable):
+        try:
             async with asyncio.timeout(START_SECONDS):
                 await self.start()
+        except OtherBroker:
+            raise
+        except (OSError, ClusterUnreachable):
+            pass
 
     async def _connection(self, broker: int) -> BrokerConnection:
         self._unproved.pop(broker, None)
