@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rackspan.client import brokers as client_brokers
 from rackspan.client.brokers import KnownBroker, KnownBrokers
 from rackspan.client.identity import IdentityMode, identity_of
 from rackspan.client.login import Login
@@ -292,8 +293,8 @@ def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: 
         every = {1: proving, 2: silent, 3: misplaced, 4: unprovable}
         for broker in every.values():
             await broker.start()
-        for brokers in ({1, 2, 3}, {1, 2, 3, 4}):
-            known = known_at({number: every[number] for number in brokers}, identity)
+        for some in ({1, 2, 3}, {1, 2, 3, 4}):
+            known = known_at({number: every[number] for number in some}, identity)
             try:
                 await known.require_proofs()
                 started.append("started")
@@ -306,6 +307,26 @@ def test_who_needs_proofs_does_not_start_where_a_broker_can_give_none(identity: 
 
     refused = "broker 4 gives no proof which o" if identity is IdentityMode.PROVED else "started"
     assert asyncio.run(scenario()) == ["started", refused[:30]]
+
+
+def test_a_start_ends_as_soon_as_one_broker_can_give_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_brokers, "PROOF_SECONDS", WITHIN_SECONDS)
+
+    async def still_opening() -> list[int]:
+        silent, unprovable = FakeBroker(), without_configs()
+        silent.handles.clear()
+        await silent.start()
+        await unprovable.start()
+        known = known_at({1: silent, 3: unprovable})
+        with pytest.raises(UnprovableBroker):
+            await known.require_proofs()
+        opening = [*known._brokers._opening]
+        known.close()
+        await silent.close()
+        await unprovable.close()
+        return opening
+
+    assert asyncio.run(still_opening()) == [1]
 
 
 def test_an_identity_is_one_of_two() -> None:

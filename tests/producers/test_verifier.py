@@ -471,6 +471,27 @@ def misplaced() -> ProvingBroker:
     return ProvingBroker(2, release=(4, 3))
 
 
+def test_a_verifier_starts_after_the_proofs_of_three_brokers_of_many() -> None:
+    """Each task of a job starts one: every broker would get a connection of every task."""
+
+    async def opened() -> int:
+        brokers = [ProvingBroker(number) for number in range(1, 9)]
+        for broker in brokers:
+            await broker.start()
+        reported = [MetadataResponseBroker(node_id=each.broker, host="127.0.0.1", port=each.port) for each in brokers]
+        for broker in brokers:
+            broker.reported = reported
+        records = RecordVerifier(f"127.0.0.1:{brokers[0].port}", Login(), {"orders": 2})
+        await records.start()
+        usable = records._cluster._brokers.usable()
+        records.close()
+        for broker in brokers:
+            await broker.close()
+        return len(usable)
+
+    assert asyncio.run(opened()) == 3
+
+
 @pytest.mark.parametrize(("broker", "error"), [(unprovable, UnprovableBroker), (misplaced, OtherBroker)])
 def test_the_thread_of_a_verifier_that_cannot_start_ends(
     broker: Callable[[], ProvingBroker], error: type[Exception]
@@ -481,6 +502,6 @@ def test_the_thread_of_a_verifier_that_cannot_start_ends(
         made_threads.append(VerifierThread(records))
         await asyncio.to_thread(made_threads[0].start)
 
-    with pytest.raises(error, match="or set broker.identity "):
+    with pytest.raises(error, match=r", or set broker\.identity "):
         asyncio.run(started_before(broker(), 2, start))
     assert not made_threads[0]._thread.is_alive()

@@ -181,14 +181,15 @@ class KnownBrokers:
             connection.close()
             raise
 
-    async def require_proofs(self) -> None:
-        """Connect to every broker that responds within PROOF_SECONDS, if brokers have to be proved.
+    async def require_proofs(self, most: int | None = None) -> None:
+        """Connect to every broker that responds within PROOF_SECONDS, or to so many of them, if brokers have to be proved.
 
-        Errors: UnprovableBroker; OtherBroker if no broker is proved, and another one responds at an address.
+        Errors: UnprovableBroker, as soon as one is known; OtherBroker if no broker is proved, and another one responds at an address.
         """
         if not self._is_proved or not self.by_id:
             return
-        opening = [asyncio.ensure_future(self.connection(broker_id)) for broker_id in sorted(self._confirmed())]
+        some = self.some(len(self.by_id) if most is None else most)
+        opening = [asyncio.ensure_future(self.connection(broker_id)) for broker_id in some]
         is_proved, misplaced = False, None
         try:
             for proof in asyncio.as_completed(opening, timeout=PROOF_SECONDS):
