@@ -466,6 +466,25 @@ def test_a_verifier_starts_where_brokers_prove_themselves_or_no_log_is_read() ->
         asyncio.run(started_before(unprovable(), 2, lambda records: records.start()))
 
 
+def test_a_verification_ends_where_a_broker_can_give_no_proof() -> None:
+    """It began again at every pause until its time was over, with connections of its own each time."""
+
+    async def verified() -> tuple[str, int]:
+        broker = unprovable()
+        await broker.start()
+        broker.reported = [MetadataResponseBroker(node_id=1, host="127.0.0.1", port=broker.port)]
+        records = RecordVerifier(f"127.0.0.1:{broker.port}", Login(), {"orders": 2}, seconds=WITHIN_SECONDS)
+        errors = await records.verify({ORDERS: 5})
+        records.close()
+        await broker.close()
+        return str(errors[ORDERS]), broker.connections
+
+    message, connections = asyncio.run(verified())
+    assert "broker 1 gives no proof which one it is" in message
+    # One to the bootstrap server, and one that gave no proof.
+    assert connections == 2
+
+
 def misplaced() -> ProvingBroker:
     """It responds at the address of broker 1."""
     return ProvingBroker(2, release=(4, 3))

@@ -225,7 +225,10 @@ class KnownBrokers:
         return self._rng.sample(confirmed, min(count, len(confirmed)))
 
     async def any_broker(self) -> tuple[int, BrokerConnection]:
-        """The same with the broker's id, which is negative for a bootstrap server. Errors: ClusterUnreachable."""
+        """The same with the broker's id, which is negative for a bootstrap server. Errors: ClusterUnreachable.
+
+        Where brokers are known and none can be used, as without a proof, the connection to a bootstrap server is kept for the next call.
+        """
         failed: Exception = ClusterUnreachable("it has no address")
         usable = [broker_id for broker_id in self._brokers.usable() if broker_id in self.by_id]
         others = sorted(self._confirmed() - set(usable))
@@ -235,6 +238,9 @@ class KnownBrokers:
                 return broker_id, await self.connection(broker_id)
             except (OSError, RackspanError) as error:
                 failed = error
+        for kept in self._brokers.usable() if self.by_id else ():
+            if kept < 0:
+                return kept, await self._brokers.connection(kept)
         for index, (host, port) in enumerate(self._bootstrap):
             try:
                 connection = await BrokerConnection.open(host, port, self._login)

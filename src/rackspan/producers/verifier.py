@@ -212,7 +212,12 @@ class RecordVerifier:
         failures: dict[Partition, str] = {}
         pending = records
         while pending and loop.time() < now + self.seconds:
-            await self._observe_isr(pending, failures)
+            try:
+                await self._observe_isr(pending, failures)
+            except UnprovableBroker as failure:
+                # No later start is another one.
+                failures.update(dict.fromkeys((record.partition for record in pending), str(failure)))
+                break
             await self._observe_logs(pending, failures)
             pending = [record for record in pending if not record.is_decided]
             if pending:
@@ -226,15 +231,14 @@ class RecordVerifier:
         return {partition: error for partition, error in errors.items() if error is not None}
 
     async def _observe_isr(self, pending: Iterable[RecordVerification], failures: dict[Partition, str]) -> None:
-        """Sample every replica of the partitions, and some brokers if those are unknown."""
+        """Sample every replica of the partitions, and some brokers if those are unknown. Errors: UnprovableBroker, at the start only."""
         partitions = [record.partition for record in pending]
         try:
             await self.start()
             if not self._cluster.by_id:
                 await self._cluster.refresh()
-        except UnprovableBroker as failure:
-            failures.update(dict.fromkeys(partitions, str(failure)))
-            return
+        except UnprovableBroker:
+            raise
         except (OSError, RackspanError) as failure:
             failures.update(dict.fromkeys(partitions, f"no broker responds: {failure}"))
             return
