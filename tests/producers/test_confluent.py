@@ -117,6 +117,34 @@ def test_an_error_of_a_connection_is_no_record_at_the_end_of_the_process() -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
+_CLOSED_WITH_A_RECORD = """
+import logging
+from rackspan.producers import GuardedProducer, confluent
+
+logging.basicConfig(format="%(message)s")
+confluent.FLUSH_SECONDS = 0.05
+producer = GuardedProducer(
+    {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, {"orders": 2}, broker_identity="address"
+)
+producer._unreported.add(object())
+producer.close()
+import builtins; builtins.kept = producer
+"""
+
+
+def test_a_loss_that_close_has_named_is_not_named_again_at_the_end_of_the_process() -> None:
+    """As of a producer that was not closed."""
+    done = subprocess.run(
+        [sys.executable, "-c", _CLOSED_WITH_A_RECORD],
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_SECONDS,
+        check=False,
+    )
+    lines = "GuardedProducer is closed; at most 1 record not acknowledged\n"
+    assert (done.returncode, done.stderr) == (0, lines)
+
+
 def test_records_reach_the_log_in_the_order_of_their_calls(cluster: EmbeddedCluster) -> None:
     """Those that waited, and those that were produced after them."""
     cluster.create_topic(topic := f"in-order-{uuid4().hex[:8]}", replicas=[[1, 2, 3]])

@@ -229,6 +229,8 @@ class GuardedProducer:
         if left:
             log.warning("GuardedProducer is closed%s", lost(left))
         self._verifier.close(lambda: len(self._unreported))
+        # They are named. Its destruction would name them again, of a producer that was not closed.
+        self._producer.unacknowledged = lambda: 0
 
     def _reporting(self, on_delivery: OnDelivery | None) -> OnDelivery | None:
         """The callback, without the reports that the config declines."""
