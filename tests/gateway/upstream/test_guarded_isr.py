@@ -306,6 +306,31 @@ def test_a_broker_at_anothers_address_is_named() -> None:
     assert [*isr.warnings()] == []
 
 
+def test_the_reason_of_a_broker_stays_while_brokers_are_asked_again_and_goes_with_the_last_guarded_topic() -> None:
+    links = cast("Any", Links(half_open=0, closed=0, misplaced=3))
+    by_topic = {"orders": TopicPolicy(min_insync_racks=2)}
+    isr = GuardedIsr(links, Policies(FilePolicies(topics=by_topic)), reads_brokers=True)
+    reason = "the address of broker 3 is another's"
+    seen: list[list[str]] = []
+
+    async def twice() -> None:
+        await isr.read()
+        connection = links.connection
+
+        async def noting(broker: int) -> Any:
+            seen.append([*isr.warnings()][:1])
+            return await connection(broker)
+
+        links.connection = noting
+        await isr.read()
+
+    asyncio.run(twice())
+    assert seen[:3] == [[reason]] * 3
+    isr._policies = Policies(FilePolicies())
+    asyncio.run(isr.read())
+    assert ([*isr.warnings()], isr._silent) == ([], ())
+
+
 def test_the_gateway_that_is_stopped_is_ready_with_a_warning_and_a_metric(cluster: EmbeddedCluster) -> None:
     tables = {"listen": {"http": "127.0.0.1:0"}, "topics": {"orders": {"min": {"insync": {"racks": 2}}}}}
     with running(cluster.bootstrap_servers, **tables) as gateway:

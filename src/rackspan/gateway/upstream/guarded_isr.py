@@ -74,7 +74,7 @@ class GuardedIsr:
         if not self._policies.guards_by_default:
             topics = [MetadataRequestTopic(name=topic) for topic in sorted(self._policies.guarded_topics())]
         if topics == []:
-            self.by_leader, self.stopped = {}, {}
+            self.by_leader, self.stopped, self._silent, self._unproved = {}, {}, (), {}
             return
         # First: requests to a broker that does not respond end its connection, and metadata is then read from another.
         self._silent = await self._brokers_without_response() if self._reads_brokers else ()
@@ -87,18 +87,21 @@ class GuardedIsr:
 
     async def _brokers_without_response(self) -> tuple[int, ...]:
         brokers = sorted(self._cluster.by_id)
-        self._unproved.clear()
-        responds = await asyncio.gather(*map(self._responds, brokers))
+        unproved: dict[int, str] = {}
+        responds = await asyncio.gather(*(self._responds(broker, unproved) for broker in brokers))
+        # Now: a warning that holds is there while the brokers are asked again.
+        self._unproved = unproved
         return tuple(broker for broker, is_there in zip(brokers, responds, strict=True) if not is_there)
 
-    async def _responds(self, broker: int) -> bool:
+    async def _responds(self, broker: int, unproved: dict[int, str]) -> bool:
+        """Whether it does. Into `unproved` comes why a response does not count."""
         nothing = MetadataRequestData(topics=[], allow_auto_topic_creation=False)
         try:
             async with asyncio.timeout(RESPONSE_SECONDS):
                 connection = await self._cluster.connection(broker)
                 await connection.call(ApiKey.METADATA, nothing, seconds=RESPONSE_SECONDS)
         except (OtherBroker, UnprovableBroker) as error:
-            self._unproved[broker] = str(error)
+            unproved[broker] = str(error)
             return False
         except (OSError, RackspanError):
             return False
