@@ -107,6 +107,23 @@ def test_a_proxy_that_sends_each_request_to_the_broker_that_it_names_is_no_proof
     )
 
 
+def test_the_other_id_is_one_that_there_is_though_brokers_are_forgotten() -> None:
+    """A proxy has no broker 4 to send the request to, so that its refusal of 4 would count as that of broker 3."""
+
+    async def scenario() -> None:
+        proxy = ProvingBroker(2, release=(3, 9))
+        proxy.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda named: 0 if named in (1, 2, 3) else 42)
+        await proxy.start()
+        known = known_at({})
+        known._brokers.addresses = dict.fromkeys((1, 2, 3), ("127.0.0.1", proxy.port))
+        with pytest.raises(UnprovableBroker):
+            await known.connection(3)
+        known.close()
+        await proxy.close()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize(
     ("error", "remedy"),
     [

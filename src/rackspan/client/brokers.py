@@ -175,7 +175,9 @@ class KnownBrokers:
             if self.cluster_id is None:
                 raise ClusterUnreachable(f"broker {broker_id} cannot be proved before the cluster's id is known")
             await prove_cluster(connection, self.cluster_id, broker_id)
-            other = min(self._confirmed() - {broker_id}, default=broker_id + 1)
+            # One that there is: what is behind a proxy would refuse any other id as well.
+            others = self._confirmed() - {broker_id} or self._brokers.addresses.keys() - {broker_id}
+            other = min(others, default=broker_id + 1)
             await prove_server(connection, self.cluster_id, "broker", broker_id, other)
         except BaseException:
             connection.close()
