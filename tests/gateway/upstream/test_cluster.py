@@ -15,7 +15,7 @@ from rackspan.client.connection import BrokerConnection
 from rackspan.client.errors import ErrorResponse
 from rackspan.client.login import Login
 from rackspan.cluster import EmbeddedCluster
-from rackspan.errors import ClusterUnreachable
+from rackspan.errors import ClusterUnreachable, UsageError
 from rackspan.gateway.upstream import cluster as upstream_cluster
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, RackId
@@ -178,6 +178,24 @@ def test_a_fenced_broker_has_the_rack_that_the_locator_finds() -> None:
         eventually(lambda: any(broker.fenced for broker in cluster.snapshot().brokers), "broker 2 is fenced")
         found = asyncio.run(registered(cluster.bootstrap_servers))
     assert [(broker.rack, broker.fenced) for broker in found] == [("located-1", False), ("located-2", True)]
+
+
+def test_a_new_broker_is_listened_for_though_the_locator_fails() -> None:
+    class Fails:
+        def rack_info(self, _: ClusterView) -> dict[BrokerId, RackId]:
+            raise UsageError("the file of racks is gone")
+
+    async def refreshed(bootstrap_servers: str) -> list[list[int]]:
+        upstream = UpstreamCluster(bootstrap_servers, Login(), Random(1), Fails())
+        followed: list[list[int]] = []
+        upstream.on_refresh = lambda: followed.append(sorted(upstream.by_id))
+        with pytest.raises(UsageError):
+            await upstream.refresh()
+        upstream.close()
+        return followed
+
+    with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
+        assert asyncio.run(refreshed(cluster.bootstrap_servers)) == [[1, 2]]
 
 
 def test_brokers_are_read_again_and_again_but_not_at_every_response_that_names_another(

@@ -167,7 +167,12 @@ class UpstreamCluster(KnownBrokers):
         self.refreshed_at = asyncio.get_running_loop().time()
         if self._locator is not None:
             known = ((known.broker_id, known.rack, known.host, known.port) for known in self.by_id.values())
-            await self._locate(self._locator, known)
+            try:
+                await self._locate(self._locator, known)
+            except Exception:
+                # A new broker needs its listener all the same.
+                self.on_refresh()
+                raise
         self.on_refresh()
 
     async def _locate(self, locator: RackLocator, known: Iterable[tuple[int, str | None, str, int]]) -> None:
