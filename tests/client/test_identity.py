@@ -16,7 +16,7 @@ from rackspan.errors import ClusterUnreachable, OtherBroker, RackspanError, Unpr
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsResponseData
 from rackspan.wire.messages.metadata import MetadataResponseBroker
-from tests.client.fake_broker import FakeBroker, ProvingBroker, api_versions, configs_of
+from tests.client.fake_broker import FakeBroker, ProvingBroker, api_versions, configs_of, only
 from tests.waiting import WITHIN_SECONDS
 
 NO_RIGHT, UNKNOWN, TIMED_OUT, UNSUPPORTED = 31, -1, 7, 35
@@ -146,7 +146,7 @@ def test_who_cannot_have_a_proof_reads_what_to_grant_or_to_set(error: int, remed
 def test_an_error_that_passes_does_not_count_as_a_broker_without_a_proof(error: int, named: int) -> None:
     """Of its own configs, and of those of another broker, which it should refuse."""
     broker = ProvingBroker(3, release=(3, 9))
-    broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda asked: error if asked == named else asked % 3 and 42)
+    broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda of: error if of == named else only(3)(of))
     refused = connected(broker)
     assert (type(refused), str(refused).split(" (")[0]) == (
         ClusterUnreachable,

@@ -38,7 +38,7 @@ class GuardedAIOKafkaProducer:
         """Calls of `send_and_wait` that have not returned."""
 
     async def start(self) -> None:
-        """May be called again after an error. Errors: UnprovableBroker, unless `broker_identity` is "address"; those of the client."""
+        """May be called again after an error. Errors: UnprovableBroker and OtherBroker, unless `broker_identity` is "address"; those of the client."""
         try:
             await self._records.start_now()
         except BaseException:

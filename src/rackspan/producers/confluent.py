@@ -101,8 +101,8 @@ class GuardedProducer:
         verify_seconds: float = VERIFY_SECONDS,
         broker_identity: str = IdentityMode.PROVED.value,
     ) -> None:
-        """Errors: UsageError for acks other than all, and for a login that the guard cannot use; UnprovableBroker, unless
-        `broker_identity` is "address".
+        """Errors: UsageError for acks other than all, and for a login that the guard cannot use; UnprovableBroker and
+        OtherBroker, unless `broker_identity` is "address".
         """
         # librdkafka takes them in three places, of which the last one counts.
         for given in (config, config.get("default.topic.config") or {}):

@@ -46,7 +46,7 @@ class GuardedKafkaProducer:
         broker_identity: str = IdentityMode.PROVED.value,
         **config: Any,
     ) -> None:
-        """Errors: UsageError for acks other than all; UnprovableBroker, unless `broker_identity` is "address"."""
+        """Errors: UsageError for acks other than all; UnprovableBroker and OtherBroker, unless `broker_identity` is "address"."""
         refuse_weak_acks(config, "acks")
         servers = server_list(config.get("bootstrap_servers", "localhost"))
         identity = identity_of("broker_identity", broker_identity)

@@ -383,7 +383,7 @@ class VerifierThread:
             return _not_verified(end_offsets, f"no result in {seconds:g} s")
 
     def start(self) -> None:
-        """`RecordVerifier.start_now`. Errors: UnprovableBroker, and the threads have ended."""
+        """`RecordVerifier.start_now`. Errors: UnprovableBroker and OtherBroker, and the threads have ended."""
         starting = self._begun(self.records.start_now())
         try:
             starting.result()  # unlimited: `start_now` has the limit

@@ -306,26 +306,26 @@ def test_a_broker_at_anothers_address_is_named() -> None:
     assert [*isr.warnings()] == []
 
 
-def test_the_reason_of_a_broker_stays_while_brokers_are_asked_again_and_goes_with_the_last_guarded_topic() -> None:
+def test_the_reason_of_a_broker_stays_while_brokers_are_tried_again_and_goes_with_the_last_guarded_topic() -> None:
     links = cast("Any", Links(half_open=0, closed=0, misplaced=3))
     by_topic = {"orders": TopicPolicy(min_insync_racks=2)}
     isr = GuardedIsr(links, Policies(FilePolicies(topics=by_topic)), reads_brokers=True)
     reason = "the address of broker 3 is another's"
-    seen: list[list[str]] = []
+    shown: list[list[str]] = []
 
     async def twice() -> None:
         await isr.read()
         connection = links.connection
 
         async def noting(broker: int) -> Any:
-            seen.append([*isr.warnings()][:1])
+            shown.append([*isr.warnings()][:1])
             return await connection(broker)
 
         links.connection = noting
         await isr.read()
 
     asyncio.run(twice())
-    assert seen[:3] == [[reason]] * 3
+    assert shown[:3] == [[reason]] * 3
     isr._policies = Policies(FilePolicies())
     asyncio.run(isr.read())
     assert ([*isr.warnings()], isr._silent) == ([], ())

@@ -89,7 +89,7 @@ class GuardedIsr:
         brokers = sorted(self._cluster.by_id)
         unproved: dict[int, str] = {}
         responds = await asyncio.gather(*(self._responds(broker, unproved) for broker in brokers))
-        # Now: a warning that holds is there while the brokers are asked again.
+        # Now: a warning that holds is there while the brokers are tried again.
         self._unproved = unproved
         return tuple(broker for broker, is_there in zip(brokers, responds, strict=True) if not is_there)
 

@@ -80,7 +80,7 @@ class WriteReport:
 
 @contextmanager
 def opened_sender(options: SinkOptions) -> Iterator["RowSender"]:
-    """A sender with a producer of its own. Errors: UsageError, ClusterUnreachable, UnprovableBroker."""
+    """A sender with a producer of its own. Errors: UsageError, ClusterUnreachable, OtherBroker, UnprovableBroker."""
     try:
         producer = Producer(_producer_settings(options))
     except KafkaException as error:
