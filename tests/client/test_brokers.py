@@ -239,10 +239,10 @@ def test_requests_go_to_open_connections_then_to_other_brokers_then_to_the_boots
         await asyncio.sleep(0.05)
         number, _ = await known.any_broker()
         assert number == -2
-        kept = bootstrap.connections
+        opened = bootstrap.connections
         for _ in range(3):
             assert (await known.any_broker())[0] == -2
-        assert bootstrap.connections == kept, "one is enough while no broker can be used"
+        assert bootstrap.connections == opened, "one is enough while no broker can be used"
         await bootstrap.close()
         await asyncio.sleep(0.05)
         with pytest.raises(
