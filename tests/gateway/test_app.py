@@ -181,6 +181,8 @@ def test_draining_loses_no_acknowledgement(cluster: EmbeddedCluster) -> None:
                 "log_level": 0,
                 "retries": 0,
                 "linger.ms": 1,
+                # short: what is left when the gateway has ended is never delivered
+                "message.timeout.ms": 15_000,
             }
         )
         acknowledged: list[bytes] = []

@@ -264,7 +264,7 @@ class KnownBrokers:
         except (OSError, MalformedRequest) as error:
             connection.close()
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {cause(error)}") from error
-        if self._is_proved and metadata.cluster_id is None:
+        if self._is_proved and metadata.cluster_id is None and metadata.brokers:
             connection.close()
             raise unnamed_cluster("a broker")
         if self._is_proved and self.cluster_id not in (None, metadata.cluster_id):

@@ -44,12 +44,18 @@ TOPIC = "__rackspan_configs"
 OFF, VERIFIED = AcknowledgementMode.OFF, AcknowledgementMode.VERIFIED
 
 
+async def responsive() -> list[int]:
+    return []
+
+
 @asynccontextmanager
 async def registering(
     log: Leader, mode: AcknowledgementMode = VERIFIED
 ) -> AsyncIterator[tuple[Heartbeats, ConfigTopic, FakeBroker]]:
     async with followed(log) as (topic, _, leader):
         beats = Heartbeats(CONFIGS, "gw", mode, topic._cluster, Login())
+        # The leader alone is there to respond.
+        beats._writer.unresponsive = responsive  # type: ignore[method-assign]
         try:
             yield beats, topic, leader
         finally:
@@ -81,6 +87,20 @@ def test_a_gateway_registers_until_its_end_and_leaves_a_tombstone() -> None:
             second["incarnation_id"],
         )
         assert 0 <= first["uptime_seconds"] <= second["uptime_seconds"]
+
+    asyncio.run(scenario())
+
+
+def test_while_a_replica_in_sync_does_not_respond_nothing_is_registered() -> None:
+    """The record would not be committed until the ISR is without it, and end every gateway's lease meanwhile: it could be a value."""
+
+    async def scenario() -> None:
+        log = Leader()
+        async with followed(log) as (topic, _, _leader):
+            beats = Heartbeats(CONFIGS, "gw", VERIFIED, topic._cluster, Login())
+            assert not await beats.register()
+            assert (beats.failures, log.batches) == (1, [])
+            beats.close()
 
     asyncio.run(scenario())
 

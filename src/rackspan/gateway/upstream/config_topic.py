@@ -237,8 +237,9 @@ class ConfigTopic:
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             earliest = await self._leader.listed_offset(connection, EARLIEST)
-            if earliest <= self._records.offset:
-                # It was deposed and does not know it: what it lacks was read from the others. A log that an unclean election cut has a new epoch.
+            if earliest <= self._records.offset and self._request(0).topics[0].topic_id is not None:
+                # It was deposed and does not know it: what it lacks was read from the others. A log that an unclean election cut has a new epoch,
+                # and one of a topic that was made anew another id, where there are ids.
                 raise ClusterUnreachable(
                     f"the log of broker {self._leader.latest.leader} ends before what was read of {self.topic}"
                 )
