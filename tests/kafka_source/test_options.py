@@ -218,14 +218,14 @@ OF_CLIENTS = {
     "kafka.compression.type": "lz4", "kafka.linger.ms": "5", "kafka.batch.size": "5", "kafka.max.request.size": "5",
     "kafka.buffer.memory": "5000", "kafka.acks": "all", "kafka.enable.idempotence": "true",
     "kafka.max.in.flight.requests.per.connection": "5", "kafka.security.protocol": "SSL",
-    "topic": "orders", "min.insync.racks": "2", "underMinRacks": "wait",
+    "topic": "orders", "min.insync.racks": "2", "underMinRacks": "wait", "broker.identity": "address",
 }  # fmt: skip
 
 
 def accepted(name: str, value: str) -> list[str]:
     """By a batch, a stream and a write: whether the option is taken, by the parsers themselves."""
     chosen = {} if name in ("subscribe", "subscribePattern", "assign") else {"subscribe": "orders"}
-    racks = {"min.insync.racks": "2"} if name == "underMinRacks" else {}
+    racks = {"min.insync.racks": "2"} if name in ("underMinRacks", "broker.identity") else {}
     found = []
     for parser, more in (
         (lambda given: parse(given, streaming=False), chosen),
