@@ -116,7 +116,9 @@ def test_what_verifies_records_is_closed_at_the_end_of_a_task(monkeypatch: pytes
 
     def thread(records: object) -> SimpleNamespace:
         steps.append(records)
-        return SimpleNamespace(verify="verify", close=lambda: steps.append("closed"))
+        return SimpleNamespace(
+            verify="verify", start=lambda: steps.append("started"), close=lambda: steps.append("closed")
+        )
 
     monkeypatch.setattr(sender, "RecordVerifier", verifier)
     monkeypatch.setattr(sender, "VerifierThread", thread)
@@ -124,6 +126,6 @@ def test_what_verifies_records_is_closed_at_the_end_of_a_task(monkeypatch: pytes
     with pytest.raises(ZeroDivisionError), sender._verifier(two_racks) as verify:  # noqa: PT012
         steps.append(verify)
         raise ZeroDivisionError
-    assert steps == [("127.0.0.1:1", {}, 2), "verify", "closed"]
+    assert steps == [("127.0.0.1:1", {}, 2), "started", "verify", "closed"]
     with sender._verifier(parse_sink({**SERVERS, "topic": "orders"})) as verify:
         assert verify({("orders", 0): 5}) == {}
