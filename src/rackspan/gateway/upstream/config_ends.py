@@ -15,11 +15,9 @@ from rackspan.client.errors import message_of
 from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.gateway.core.config_lease import LEASE_SECONDS, ConfigLease, EndReading, replicas_to_read
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.config_leader import LATEST, lead_of
+from rackspan.gateway.upstream.config_leader import LATEST, lead_of, offset_request, topic_request
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.messages.log_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 
 log = logging.getLogger(__name__)
 
@@ -48,14 +46,10 @@ def lease_time() -> float:
 async def read_end(connection: BrokerConnection, topic: str, replica: int) -> EndReading:
     """The end of one replica's log. Errors: OSError, RackspanError, also if the broker has no replica."""
     sent_at = lease_time()
-    offsets = ListOffsetsRequestData(
-        replica_id=_DEBUGGING_REPLICA,
-        topics=[ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=LATEST)])],
-    )
+    offsets = offset_request(topic, LATEST, _DEBUGGING_REPLICA)
     listed = asyncio.ensure_future(connection.call(ApiKey.LIST_OFFSETS, offsets, seconds=_RESPONSE_SECONDS))
     # After it on the same connection: a broker reports a new topic id before it replaces the log.
-    described = MetadataRequestData(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
-    metadata = asyncio.ensure_future(connection.call(ApiKey.METADATA, described, seconds=_RESPONSE_SECONDS))
+    metadata = asyncio.ensure_future(connection.call(ApiKey.METADATA, topic_request(topic), seconds=_RESPONSE_SECONDS))
     try:
         response = await listed
         lead = lead_of(topic, await metadata)

@@ -54,6 +54,17 @@ def lead_of(name: str, metadata: MetadataResponseData) -> Lead:
     )
 
 
+def topic_request(name: str) -> MetadataRequestData:
+    """Metadata of the topic, which is not created by it."""
+    return MetadataRequestData(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+
+
+def offset_request(name: str, timestamp: int, replica_id: int = -1) -> ListOffsetsRequestData:
+    """An offset of the topic's one partition. With the replica id of a consumer the leader alone responds."""
+    partition = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    return ListOffsetsRequestData(replica_id=replica_id, topics=[ListOffsetsTopic(name=name, partitions=[partition])])
+
+
 class ConfigLeader:
     """Finds the leader of one topic's partition 0. `latest` is the result of the last search that found one."""
 
@@ -100,8 +111,7 @@ class ConfigLeader:
         """The leader in one broker's metadata."""
         cluster = self._cluster
         connection = await (cluster.any_connection() if broker is None else cluster.connection(broker))
-        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
-        metadata = await connection.call(ApiKey.METADATA, request)
+        metadata = await connection.call(ApiKey.METADATA, topic_request(self.topic))
         lead = lead_of(self.topic, metadata)
         for known in metadata.brokers:
             if known.node_id == lead.leader:
@@ -123,15 +133,7 @@ class ConfigLeader:
         A new leader's high watermark may be behind committed records. For the latest offset it then responds
         OFFSET_NOT_AVAILABLE (KIP-207), where a Fetch only ends early. Errors: ClusterUnreachable.
         """
-        request = ListOffsetsRequestData(
-            replica_id=-1,
-            topics=[
-                ListOffsetsTopic(
-                    name=self.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
-                )
-            ],
-        )
-        response = await connection.call(ApiKey.LIST_OFFSETS, request)
+        response = await connection.call(ApiKey.LIST_OFFSETS, offset_request(self.topic, timestamp))
         partition = first(first(response.topics, "topic").partitions, "partition")
         if partition.error_code != ErrorCode.NONE:
             name = error_code(partition.error_code).name

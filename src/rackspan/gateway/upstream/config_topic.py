@@ -17,12 +17,11 @@ from rackspan.gateway.core.gateways.registrations import GatewayRecords
 from rackspan.gateway.core.value_warnings import ConfigTopicState
 from rackspan.gateway.upstream.cluster import UpstreamCluster
 from rackspan.gateway.upstream.config_ends import ConfigEndReader, lease_time
-from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead
+from rackspan.gateway.upstream.config_leader import EARLIEST, LATEST, ConfigLeader, Lead, topic_request
 from rackspan.gateway.upstream.config_writer import ConfigWriter
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
-from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
 from rackspan.wire.messages.topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequestData
 
 log = logging.getLogger(__name__)
@@ -208,8 +207,7 @@ class ConfigTopic:
             )
 
     async def _exists(self, connection: BrokerConnection) -> bool:
-        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
-        metadata = await connection.call(ApiKey.METADATA, request)
+        metadata = await connection.call(ApiKey.METADATA, topic_request(self.topic))
         return all(topic.error_code == ErrorCode.NONE for topic in metadata.topics)
 
     async def _fetch(self, max_wait_ms: int) -> None:
@@ -237,7 +235,8 @@ class ConfigTopic:
         partition = first(first(response.responses, "topic").partitions, "partition")
         if partition.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             earliest = await self._leader.listed_offset(connection, EARLIEST)
-            if earliest <= self._records.offset and self._request(0).topics[0].topic_id is not None:
+            has_id = self._lead is not None and self._lead.topic_id is not None
+            if has_id and earliest <= self._records.offset:
                 # It was deposed and does not know it: what it lacks was read from the others. A log that an unclean election cut has a new epoch,
                 # and one of a topic that was made anew another id, where there are ids.
                 raise ClusterUnreachable(
