@@ -29,7 +29,7 @@ ALWAYS: Final = float("inf")
 FAIL_OPEN_SECONDS: Final = 5.0
 """What is unknown is accepted after so long, if its topic is fail-open: clients wait no longer than their request's timeout."""
 
-HOLD_BYTES: Final = 3072
+HOLD_BYTES: Final = 4096
 HOLD_PARTITION_BYTES: Final = 1536
 """Memory of a request that waits, and of each of its partitions: tests/gateway/handlers/test_produce_rules.py measures it."""
 
