@@ -54,6 +54,27 @@ def test_a_request_that_waits_is_judged_when_the_lease_begins() -> None:
     run(scenario)
 
 
+def test_a_lapse_is_waited_for_once_and_not_by_each_request() -> None:
+    """One after another they would wait for as long each, and what is behind them on the connection too."""
+
+    async def scenario() -> None:
+        lease = Lease(current=False)
+        made, client = Made(PRE, {("orders", 0): [1, 2]}, lease), Client("plain")
+        await made.sent(client, {"plain": [0]})
+        made.now += made.guard.settings.sample_timeout_seconds
+        await made.sent(client, {"plain": [0]})
+        assert [outcomes(one) for one in client.responses] == [{("plain", 0): (19, f"plain-0: {UNREAD}")}]
+        # The next lapse is another one.
+        lease.current = True
+        made.handler.leased()
+        await asyncio.sleep(0.01)
+        lease.current = False
+        await made.sent(client, {"plain": [0]})
+        assert (len(client.responses), len(client.forwarded)) == (1, 1)
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("acks", [0, 1])
 def test_what_no_value_applies_to_needs_no_lease(acks: int) -> None:
     async def scenario() -> None:

@@ -84,6 +84,22 @@ def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
     asyncio.run(scenario())
 
 
+def test_the_time_of_a_write_begins_when_those_before_it_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request may set hundreds of values."""
+
+    async def scenario() -> None:
+        async with followed(Leader()) as (topic, replayed, _):
+            monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.01)
+            async with topic._writer._writing:
+                write = asyncio.create_task(topic.write(b"a", b"1"))
+                await asyncio.sleep(0.1)
+                monkeypatch.undo()
+            await write
+            assert replayed == [(b"a", b"1")]
+
+    asyncio.run(scenario())
+
+
 def test_a_record_that_the_other_racks_do_not_show_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker 2 is in sync by the metadata, and is not there."""
     monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.4)
