@@ -1,4 +1,5 @@
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import FindingDocument, finding_document
 from rackspan.cli import pipeline as pipeline_cli
 from rackspan.cli.options.fleet import FleetOptions
+from rackspan.cli.output import messages
 from rackspan.errors import UsageError
 from rackspan.model.ids import shown
 from rackspan.pipeline import RunReport, create_warehouse
@@ -39,6 +41,33 @@ RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
 def stored(cli: Cli) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = cli("pipeline", "table", "snapshots", "--warehouse", "w", "-o", "json").document
     return rows
+
+
+@pytest.mark.parametrize(
+    ("command", "does", "line"),
+    [
+        (("run",), "run_pipeline", "the run"),
+        (("rebuild",), "rebuild_pipeline", "the rebuild"),
+        (("check",), "check_warehouse", "the check"),
+        (("maintain",), "maintain", "maintain"),
+        (("report", "--out", "page.html"), "report", "the report"),
+    ],
+)
+def test_work_without_a_limit_shows_that_it_goes_on_until_it_ends(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], does: str, line: str
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(messages, "GOES_ON_SECONDS", 0.01)
+    monkeypatch.setattr(messages, "note", shown.append)
+
+    def work(*_: Any, **__: Any) -> None:
+        eventually(lambda: len(shown) > 1, "two lines are shown", pause_seconds=0.01)
+        raise UsageError("it ends")
+
+    monkeypatch.setattr(api, does, work)
+    assert cli("pipeline", *command, "--warehouse", "w").code == 1
+    assert shown[0] == f"{line} goes on, 0 s so far"
+    assert "going-on" not in [thread.name for thread in threading.enumerate()]
 
 
 @pytest.mark.slow

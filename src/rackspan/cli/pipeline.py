@@ -175,7 +175,9 @@ def run(
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.begin_log(log_format)
     output.warn(policy_options.fleet_warnings())
-    made = api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote, _prices(prices))
+    policy, price_file = policy_options.fleet_policy(), _prices(prices)
+    with output.going_on("the run"):
+        made = api.run_pipeline(warehouse, policy, master, remote, price_file)
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
 
 
@@ -197,7 +199,9 @@ def rebuild(
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.begin_log(log_format)
     output.warn(policy_options.fleet_warnings())
-    made = api.rebuild_pipeline(warehouse, table, policy_options.fleet_policy(), master, remote, _prices(prices))
+    policy, price_file = policy_options.fleet_policy(), _prices(prices)
+    with output.going_on("the rebuild"):
+        made = api.rebuild_pipeline(warehouse, table, policy, master, remote, price_file)
     raise exit_codes.finish(impossible=_report_run(made, warehouse))
 
 
@@ -223,9 +227,10 @@ def check(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Judge the warehouse: logs, files and rows, and how old each cluster's newest snapshot is. Changes nothing, needs no Spark."""
-    report = api.check_warehouse(
-        warehouse, whole=whole, max_age=None if max_age is None else timedelta(minutes=max_age)
-    )
+    with output.going_on("the check"):
+        report = api.check_warehouse(
+            warehouse, whole=whole, max_age=None if max_age is None else timedelta(minutes=max_age)
+        )
     document = {"warehouse": warehouse, **dataclasses.asdict(report)}
     for cluster in document["clusters"]:
         cluster["newest"] = utc_text(cluster["newest"])
@@ -324,13 +329,13 @@ def maintain(
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
     damaged = 0
-    for done in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
-        damaged += len(done.damaged)
-        output.warn([*done.repaired, *done.damaged])
-        dropped = f"{count_noun(done.days_dropped, 'day', ',')} dropped, " if done.days_dropped else ""
-        output.note(
-            f"{done.name}: {dropped}{count_noun(done.joined, 'file', ',')} joined into {done.into:,}, {done.deleted:,} deleted"
-        )
+    with output.going_on("maintain"):
+        for done in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
+            damaged += len(done.damaged)
+            output.warn([*done.repaired, *done.damaged])
+            dropped = f"{count_noun(done.days_dropped, 'day', ',')} dropped, " if done.days_dropped else ""
+            joined = f"{count_noun(done.joined, 'file', ',')} joined into {done.into:,}, {done.deleted:,} deleted"
+            output.note(f"{done.name}: {dropped}{joined}")
     raise exit_codes.finish(impossible=damaged > 0)
 
 
@@ -345,7 +350,10 @@ def report(
     output.warn(policy_options.fleet_warnings())
     left_out = _LeftOut()
     titles = policy_options.given.settings.titles()
-    output.warn(api.report(warehouse, policy_options.fleet_policy(), out, titles, left_out))
+    policy = policy_options.fleet_policy()
+    with output.going_on("the report"):
+        warnings = api.report(warehouse, policy, out, titles, left_out)
+    output.warn(warnings)
     output.note_settings()
     output.note(f"{out}: written; it needs no network to be read")
     raise exit_codes.finish(impossible=left_out.files > 0)

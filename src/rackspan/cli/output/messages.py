@@ -8,9 +8,12 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rackspan.cli.help import REPEATED
 from rackspan.cli.log_format import LogFormat
@@ -21,6 +24,9 @@ if TYPE_CHECKING:
 
     from rackspan.model.snapshot import ReadSnapshot
 
+
+GOES_ON_SECONDS: Final = 30.0
+"""Between two lines of work that may take hours."""
 
 _log: LogFormat | None = None
 """The format of the log that a command has begun, for the lines of all threads."""
@@ -74,6 +80,24 @@ def note(line: str, cluster: str | None = None) -> None:
         _write_json("info", line, cluster)
     else:
         stderr_console().print(f"{_now()} {_of_cluster(cluster, _one_line(line))}", style="dim", markup=False)
+
+
+@contextmanager
+def going_on(what: str) -> Iterator[None]:
+    """Show on standard error that work without a limit goes on, until it ends."""
+    ended, begun = threading.Event(), time.monotonic()
+
+    def show() -> None:
+        while not ended.wait(GOES_ON_SECONDS):
+            note(f"{what} goes on, {time.monotonic() - begun:,.0f} s so far")
+
+    thread = threading.Thread(target=show, name="going-on", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def _write(level: str, line: str, cluster: str | None, style: str) -> None:
