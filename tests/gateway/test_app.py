@@ -475,17 +475,20 @@ def test_files_of_secrets_that_every_user_may_read_are_warned_of(
             assert not any(str(login) in warning for warning in gateway.gateway.warnings())
 
 
-def test_settings_that_are_ignored_and_an_address_of_another_protocol_are_warned_of(
+def test_settings_that_are_ignored_or_promise_less_and_an_address_of_another_protocol_are_warned_of(
     cluster: EmbeddedCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     login = tmp_path / "command.properties"
     login.write_text("client.id=gateway\nacks=all\nschema.registry.url=https://registry\n")
     login.chmod(0o600)
-    servers, tables = f"SSL://{cluster.bootstrap_servers}", {"command": {"config": str(login)}}
+    servers = f"SSL://{cluster.bootstrap_servers}"
+    tables = {"command": {"config": str(login)}, "broker": {"identity": "address"}}
     warnings = [
         f"{login}: settings of other clients and tools are ignored: acks, schema.registry.url",
         f"bootstrap.servers {servers}: the address says SSL, and connections use PLAINTEXT; set security.protocol=SSL, or "
         "leave SSL:// out",
+        "broker.identity is address: the log of any broker that responds at a broker's address counts as that broker's; "
+        "grant the gateway DESCRIBE_CONFIGS on the cluster and remove it",
     ]
     results = asyncio.run(check_cluster(parse_config(document(servers, **tables))))
     assert [result.reason for result in results if result.check == "connection"] == warnings

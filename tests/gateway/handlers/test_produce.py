@@ -113,6 +113,15 @@ def test_of_a_mixed_request_the_guarded_partition_is_refused_and_the_other_writt
     assert (len(records_in(lossy, strict)), len(records_in(lossy, plain))) == (0, 1)
 
 
+def test_consumers_go_on_while_records_are_refused(lossy: EmbeddedCluster) -> None:
+    (strict,) = new_topics(lossy, 1)
+    with guarded(lossy, strict) as gateway:
+        assert produce(gateway, [strict])[strict][0] == 0
+        with two_racks_lost(lossy):
+            assert produce(gateway, [strict])[strict][0] == NOT_ENOUGH_REPLICAS
+            assert len(records_in(gateway, strict)) == 1
+
+
 def send_record(link: socket, topic: str, sequence: int, timeout_ms: int = 5000) -> None:
     """One record of producer 77, on a connection that stays open."""
     data = PartitionProduceData(index=0, records=memoryview(batch(b"x", producer=(77, 0), sequence=sequence)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from rackspan.client.login import Login
 from rackspan.gateway.core.config_lease import LEASE_SECONDS, ConfigLease
 from rackspan.gateway.upstream import config_ends, config_topic, config_writer
-from rackspan.gateway.upstream.config_ends import ConfigEndReader
+from rackspan.gateway.upstream.config_ends import ConfigEndReader, lease_time
 from rackspan.gateway.upstream.config_topic import ConfigTopic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.wire.apis import ApiKey
@@ -25,6 +26,16 @@ from tests.gateway.upstream.test_config_topic import CONFIGS, Leader, brokers, c
 from tests.waiting import WITHIN_SECONDS
 
 DEBUGGING = -2
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux has a clock that runs on while the machine is suspended"
+)
+def test_a_lease_is_timed_by_the_clock_that_runs_on_while_the_machine_is_suspended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 7200.0}.__getitem__)
+    assert lease_time() == 7200.0
 
 
 class Replica(Leader):
