@@ -287,8 +287,9 @@ def test_a_forgotten_gateway_is_named_by_the_other_one(fresh: EmbeddedCluster, f
         with running(servers, **off) as forgotten:
             eventually(warned(guarding, "warning: gateway forgotten is in mode off"), "it is in mode off")
             assert readiness(guarding)[0] == 200
-            found = values(guarding)
-            assert (found[f"{named}mode"], found["rackspan_gateway_registered_gateways"]) == (1, 2)
+            both = {f"{named}mode": 1, "rackspan_gateway_registered_gateways": 2}
+            # A busy machine may take longer than a registration lasts here.
+            eventually(lambda: both.items() <= values(guarding).items(), "both are registered")
             assert "forgotten" not in readiness(forgotten)[1]
             forgotten.run(forgotten.gateway.drain(0))
         eventually(lambda: not warned(guarding, "forgotten")(), "it has ended")
