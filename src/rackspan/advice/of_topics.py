@@ -142,8 +142,10 @@ def only_topics(snapshot: ClusterSnapshot, topics: Collection[str]) -> ClusterSn
 
 def _violations(snapshot: ClusterSnapshot, policy: RackPolicy) -> Counter[str]:
     """By constraint. A warning may follow from what is better: more replicas make min.insync.replicas of 1 worth one."""
-    findings = audit(snapshot, policy).findings
-    return Counter(finding.constraint for finding in findings if finding.severity is Severity.VIOLATION)
+    counts = audit(snapshot, policy).counts
+    return Counter(
+        {constraint: count for (severity, constraint), count in counts.items() if severity is Severity.VIOLATION}
+    )
 
 
 def topic_savings(topic: PassingTopic, terms: Terms) -> tuple[list[Advice], PassingTopic]:

@@ -136,15 +136,21 @@ REPAIR_ORDER: Final = (
 """Constraints in the order in which to repair them: replicas move before configs are set for where they are."""
 
 
+_RANKS: Final = {constraint: rank for rank, constraint in enumerate(REPAIR_ORDER)}
+
+
+def repair_rank(constraint: str) -> tuple[int, str]:
+    """The key by which constraints are ordered: in the order of repair, then by name."""
+    return _RANKS.get(constraint, len(_RANKS)), constraint
+
+
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Violations first, then in the order of repair, by topic, partition and reason: the same list on every machine."""
-    rank = {constraint: place for place, constraint in enumerate(REPAIR_ORDER)}
     return sorted(
         findings,
         key=lambda finding: (
             finding.severity is Severity.WARNING,
-            rank.get(finding.constraint, len(rank)),
-            finding.constraint,
+            repair_rank(finding.constraint),
             finding.topic or "",
             -1 if finding.partition is None else finding.partition,
             finding.reason,

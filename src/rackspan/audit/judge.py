@@ -1,7 +1,7 @@
 """The audit of one snapshot: every finding, and what the loss of each rack would do."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,16 +9,18 @@ import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, snapshot_batch
 from rackspan.audit.constraints import (
+    Findings,
+    KnownWords,
     cluster_findings,
     config_findings,
+    finding_columns,
     leader_rack_findings,
     mixed_replication_factors,
-    partition_findings,
     throttle_findings,
 )
 from rackspan.audit.constraints.partitions import BY_NAME, reported
 from rackspan.audit.constraints.survival import too_few_racks
-from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity, in_order
+from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import BrokerLoads, loads
 from rackspan.audit.outage import LostRack, RackLoss, judge_losses, losses_to_judge, lost_racks
@@ -29,9 +31,13 @@ from rackspan.text import count_noun, noun_and_ids
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The result of an audit. `losses` has one entry a rack: what its loss would do. `lost_racks` are down already. `assumed`: see `assumptions`."""
+    """The result of an audit. `losses` has one entry a rack: what its loss would do. `lost_racks` are down already. `assumed`: see `assumptions`.
 
-    findings: list[Finding]
+    `counts`: findings by severity and constraint. The words of `findings` are made when they are read.
+    """
+
+    findings: Sequence[Finding]
+    counts: Mapping[tuple[Severity, str], int]
     losses: list[RackLoss]
     racks: tuple[RackId, ...]
     partitions: int
@@ -41,14 +47,12 @@ class Audit:
     @property
     def clean(self) -> bool:
         """Whether no constraint is broken. Warnings do not count."""
-        return not any(finding.severity is Severity.VIOLATION for finding in self.findings)
+        return not any(severity is Severity.VIOLATION for severity, _ in self.counts)
 
     @property
     def left_open_by(self) -> tuple[str, ...]:
         """The violations with which it is not certain that the loss of a rack is survived, whatever `losses` say."""
-        return _leaving_open(
-            {finding.constraint for finding in self.findings if finding.severity is Severity.VIOLATION}
-        )
+        return _leaving_open({constraint for severity, constraint in self.counts if severity is Severity.VIOLATION})
 
     @property
     def survives_any_rack(self) -> bool | None:
@@ -80,14 +84,15 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     """
     batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
     broker_loads = loads(batch)
-    findings = [
-        *partition_findings(batch),
+    others = [
         *topic_findings(batch),
         *(() if snapshot.may_be_moving else throttle_findings(batch)),
         *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
     ]
+    findings = Findings(finding_columns(batch, KnownWords()), others)
     return Audit(
-        findings=in_order(findings),
+        findings=findings,
+        counts=findings.counts,
         losses=_each_rack(snapshot, batch),
         racks=batch.members.rack_map.racks,
         partitions=len(batch.rows),
@@ -207,9 +212,7 @@ def rack_losses(snapshot: ClusterSnapshot, batch: PartitionBatch) -> RackLosses:
     """
     masks = reported(batch)
     broken = {
-        name
-        for name in LEAVES_OPEN & masks.keys()
-        if any(BY_NAME[name].severity(batch, row) is Severity.VIOLATION for row in np.flatnonzero(masks[name]).tolist())
+        name for name in LEAVES_OPEN & masks.keys() if not BY_NAME[name].warns(batch, np.flatnonzero(masks[name])).all()
     }
     whole_cluster = whole_cluster_findings(batch.members, loads(batch), goals=False)
     broken |= {finding.constraint for finding in whole_cluster if finding.severity is Severity.VIOLATION}

@@ -230,14 +230,16 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     any_in_sync = in_sync > 0
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (batch.rows.leader != NO_BROKER) & electable
-    racks_left = distinct_racks(np.where(isr_alive, batch.isr_racks, np.int32(NO_RACK)))
+    racks_left = _racks_left(batch, batch.isr_racks, isr_alive)
     under_isr, under_racks = under_minimum(in_sync, racks_left, batch.min_isr, batch.required.min_insync_racks)
+    unclean = ~online & ~any_in_sync
+    unclean[unclean] = any_in_row(alive[batch.replica_index[unclean]])
     leader_moves_to = np.full(len(batch.rows), -1, dtype=np.int32)
     moved = np.flatnonzero(online & ~leader_alive)
     leader_moves_to[moved] = first_electable(batch.replica_index[moved], batch.isr_index[moved], alive)
     return LossByPartition(
         offline=~online,
-        needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[batch.replica_index]),
+        needs_unclean_election=unclean,
         under_min_isr=online & under_isr,
         under_min_racks=online & under_racks,
         leader_moves_to=leader_moves_to,
@@ -250,9 +252,16 @@ def harmed_by_target(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     left = batch.staying & (batch.replica_index >= 0) & stands
     in_sync = count_in_row(left)
     min_isr = effective_min_isr(batch.required.min_insync_replicas, batch.replication_factor)
-    racks_left = distinct_racks(np.where(left, batch.replica_racks, np.int32(NO_RACK)))
+    racks_left = _racks_left(batch, batch.replica_racks, left)
     under_isr, under_racks = under_minimum(in_sync, racks_left, min_isr, batch.required.min_insync_racks)
     return np.asarray(batch.reassigning & ((in_sync == 0) | under_isr | under_racks))
+
+
+def _racks_left(batch: PartitionBatch, rack_codes: Int32s, left: Bools) -> Int64s:
+    """The number of racks of the replicas that are left. Where no partition requires racks in sync none are counted. Shape (P,)."""
+    if not bool((batch.required.min_insync_racks > 1).any()):
+        return np.zeros(len(batch.rows), dtype=np.int64)
+    return distinct_racks(np.where(left, rack_codes, np.int32(NO_RACK)))
 
 
 def judge_losses(

@@ -1,5 +1,6 @@
 """Words that are made once for many findings are those of each finding by itself."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -7,12 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.audit import RackPolicy
+from rackspan.audit import RackPolicy, audit
 from rackspan.audit.batch import PartitionBatch, snapshot_batch
-from rackspan.audit.constraints import PARTITION_CONSTRAINTS, KnownWords, finding_columns, known_words
+from rackspan.audit.constraints import (
+    PARTITION_CONSTRAINTS,
+    Findings,
+    KnownWords,
+    PartitionConstraint,
+    finding_columns,
+    known_words,
+)
 from rackspan.audit.constraints.partitions import partition_findings, reported
-from rackspan.audit.findings import Finding
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.audit.findings import Finding, in_order
+from rackspan.audit.judge import topic_findings, whole_cluster_findings
+from rackspan.audit.loads import loads
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Int64s, RackId, Topic, TopicName, columns
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots, successors
 
 
@@ -47,6 +58,39 @@ def test_words_kept_from_other_snapshots_are_those_of_each_finding(
         batch = snapshot_batch(snapshot, policy)
         assert list(finding_columns(batch, known)) == one_by_one(batch)
         assert list(partition_findings(batch)) == one_by_one(batch)
+
+
+@given(snapshots(), policies())
+def test_findings_whose_words_are_made_when_read_are_those_of_a_sorted_list(
+    snapshot: ClusterSnapshot, policy: RackPolicy
+) -> None:
+    batch = snapshot_batch(snapshot, policy)
+    others = [*whole_cluster_findings(batch.members, loads(batch)), *topic_findings(batch)]
+    wanted = in_order([*others, *one_by_one(batch)])
+    found = Findings(finding_columns(batch, KnownWords()), others)
+    assert found.counts == Counter((one.severity, one.constraint) for one in wanted)
+    assert [found[place] for place in reversed(range(len(wanted)))] == wanted[::-1]
+    assert found[1:3] == wanted[1:3]
+    assert found == wanted
+
+
+def test_no_words_are_made_for_what_an_audit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    of = KnownWords.of
+
+    def counting(
+        known: KnownWords, batch: PartitionBatch, constraint: PartitionConstraint, rows: Int64s
+    ) -> list[known_words.Words]:
+        made.extend(rows.tolist())
+        return of(known, batch, constraint, rows)
+
+    monkeypatch.setattr(KnownWords, "of", counting)
+    crowded = of_one_topic({0: "a", 1: "a", 2: "b"}, [[0, 1], [1, 0], [0, 2]], config={"min.insync.replicas": "1"})
+    judged = audit(crowded, RackPolicy())
+    assert (judged.clean, judged.survives_any_rack, len(judged.findings)) == (False, False, sum(judged.counts.values()))
+    assert made == []
+    assert (judged.findings[0].constraint, judged.findings[0].partition) == ("survives-rack-loss", 0)
+    assert made == [0]
 
 
 def hardened(

@@ -7,7 +7,7 @@ nothing here proposes a placement.
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.configs import config_findings, throttle_findings
 from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.constraints.known_words import FindingColumns, KnownWords
+from rackspan.audit.constraints.known_words import FindingColumns, Findings, KnownWords
 from rackspan.audit.constraints.partitions import (
     PARTITION_CONSTRAINTS,
     finding_columns,
@@ -18,6 +18,7 @@ from rackspan.audit.constraints.topics import leader_rack_findings, mixed_replic
 __all__ = [
     "PARTITION_CONSTRAINTS",
     "FindingColumns",
+    "Findings",
     "KnownWords",
     "PartitionConstraint",
     "cluster_findings",

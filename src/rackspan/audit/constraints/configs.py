@@ -97,11 +97,10 @@ def _weak_topics(batch: PartitionBatch) -> Bools:
     required = batch.required
     chosen = required.known & (required.min_insync_replicas == 1) & (required.min_insync_racks == 1)
     chosen &= required.survive != ACCEPTS_LOSS
-    raised = replace(
-        batch, required=replace(required, min_insync_replicas=np.where(chosen, 2, required.min_insync_replicas))
-    )
-    stopped = raised.worst_loss_placed.harmed | (batch.isr_size < 2)
+    some = batch.take(chosen)
+    raised = replace(some, required=replace(some.required, min_insync_replicas=np.full(len(some.rows), 2)))
+    stopped = raised.worst_loss_placed.harmed | (raised.isr_size < 2) | (raised.replication_factor < 2)
     weak = np.zeros(len(batch.topics), dtype=np.bool_)
-    weak[batch.rows.topic[chosen]] = True
-    weak[batch.rows.topic[stopped | (batch.replication_factor < 2)]] = False
+    weak[some.rows.topic] = True
+    weak[some.rows.topic[stopped]] = False
     return weak

@@ -2,27 +2,32 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.findings import Finding, Remedy, Severity, plan_of
-from rackspan.model import Bools
+from rackspan.model import Bools, Int64s
+
+SEVERITIES: Final = (Severity.VIOLATION, Severity.WARNING)
+"""The severity by what `warns` returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionConstraint:
     """A rule that each partition meets or breaks.
 
-    `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row. They follow from the row,
-    what is required of it, its topic's largest replication factor and the members, and from what `of_topic` returns for its topic's code.
+    `broken` returns a mask of shape (P,); `warns` returns for some rows whether breaking it is a warning only. `reason` and
+    `remedy` return the words for one broken row. They follow from the row, what is required of it, its topic's largest
+    replication factor and the members, and from what `of_topic` returns for its topic's code.
     """
 
     name: str
     broken: Callable[[PartitionBatch], Bools]
     reason: Callable[[PartitionBatch, int], str]
     remedy: Callable[[PartitionBatch, int], Remedy]
-    severity: Callable[[PartitionBatch, int], Severity] = lambda _batch, _row: Severity.VIOLATION
+    warns: Callable[[PartitionBatch, Int64s], Bools] = lambda _batch, rows: np.zeros(len(rows), dtype=np.bool_)
     of_topic: Callable[[PartitionBatch, int], Remedy] = lambda _batch, _topic: ""
 
     def findings(self, batch: PartitionBatch) -> Iterator[Finding]:
@@ -33,7 +38,7 @@ class PartitionConstraint:
         remedy = self.remedy(batch, row)
         return Finding(
             constraint=self.name,
-            severity=self.severity(batch, row),
+            severity=SEVERITIES[int(self.warns(batch, np.array([row]))[0])],
             topic=batch.topic(row),
             partition=int(batch.rows.partition[row]),
             reason=self.reason(batch, row),

@@ -6,17 +6,19 @@ own columns, what is required of it, and what its topic has besides; with the to
 in dictionaries for each finding. Source: our own. Test: tests/audit/constraints/test_known_words.py.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Final, NamedTuple, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias, overload
 
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, Requirements
-from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.findings import Finding, PlanCommand, Severity, plan_of
+from rackspan.audit.constraints.constraint import SEVERITIES, PartitionConstraint
+from rackspan.audit.findings import Finding, PlanCommand, Severity, in_order, plan_of, repair_rank
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import Broker, Controller, Int32s, Int64s
+from rackspan.model import Bools, Broker, Controller, Int32s, Int64s
 
 WORDS_KEPT_MAX: Final = 100_000
 """Some 60 MB."""
@@ -27,26 +29,140 @@ Registrations: TypeAlias = tuple[tuple[Broker, ...], tuple[Controller, ...]]
 class Words(NamedTuple):
     """What a finding says of a partition."""
 
-    severity: Severity
     reason: str
     remedy: str
     plan: PlanCommand | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class FindingColumns:
-    """Findings about partitions of one batch. `rows` are rows of the batch; one entry a finding in each."""
+    """Findings about partitions of one batch, a constraint and a row of the batch in each. Their words are made when they are read.
+
+    `constraint` (N,) is an index into `constraints`, `rows` (N,).
+    """
 
     batch: PartitionBatch
-    constraints: Sequence[str]
+    constraints: Sequence[PartitionConstraint]
+    constraint: Int64s
     rows: Int64s
-    words: Sequence[Words]
+    known: "KnownWords"
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[Finding]:
-        topics = self.batch.topics
-        columns = self.batch.rows.topic[self.rows].tolist(), self.batch.rows.partition[self.rows].tolist()
-        for constraint, topic, partition, words in zip(self.constraints, *columns, self.words, strict=True):
-            yield Finding(constraint, words.severity, words.reason, words.remedy, topics[topic], partition, words.plan)
+        names, topics = self.names, self.batch.topics
+        columns = (
+            *(self.constraint.tolist(), self.warns.tolist()),
+            *(self.batch.rows.topic[self.rows].tolist(), self.batch.rows.partition[self.rows].tolist()),
+        )
+        for words, constraint, warns, topic, partition in zip(self.words, *columns, strict=True):
+            reason, remedy, plan = words
+            yield Finding(names[constraint], SEVERITIES[warns], reason, remedy, topics[topic], partition, plan)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of `constraints`."""
+        return [constraint.name for constraint in self.constraints]
+
+    @cached_property
+    def warns(self) -> Bools:
+        """Which findings are warnings. Shape (N,)."""
+        warns = np.zeros(len(self), dtype=np.bool_)
+        for constraint, places in self._by_constraint():
+            warns[places] = constraint.warns(self.batch, self.rows[places])
+        return warns
+
+    @cached_property
+    def words(self) -> list[Words]:
+        """The words of each finding."""
+        words: dict[int, Words] = {}
+        for constraint, places in self._by_constraint():
+            words.update(zip(places.tolist(), self.known.of(self.batch, constraint, self.rows[places]), strict=True))
+        return [words[place] for place in range(len(self))]
+
+    @property
+    def counts(self) -> Counter[tuple[Severity, str]]:
+        """How many findings there are of each severity and constraint."""
+        kinds, counts = np.unique(self.constraint * len(SEVERITIES) + self.warns, return_counts=True)
+        severities, names = [SEVERITIES[kind % len(SEVERITIES)] for kind in kinds], self.names
+        constraints = [names[kind // len(SEVERITIES)] for kind in kinds]
+        return Counter(dict(zip(zip(severities, constraints, strict=True), counts.tolist(), strict=True)))
+
+    def of(self, names: Set[str]) -> "FindingColumns":
+        """The findings of the constraints with these names."""
+        return self.take(np.array([name in names for name in self.names])[self.constraint])
+
+    def take(self, findings: Int64s | Bools) -> "FindingColumns":
+        """The findings selected by a mask or by indices, in that order."""
+        return replace(self, constraint=self.constraint[findings], rows=self.rows[findings])
+
+    def _by_constraint(self) -> Iterator[tuple[PartitionConstraint, Int64s]]:
+        """Each constraint that has findings, with their places."""
+        for code in np.unique(self.constraint).tolist():
+            yield self.constraints[code], np.flatnonzero(self.constraint == code)
+
+
+class Findings(Sequence[Finding]):
+    """Findings about the partitions of a snapshot, and about all else, in the order of `in_order`. Equal to a list of the same.
+
+    `counts`: how many there are of each severity and constraint. Words about partitions are made when a finding is read, and
+    not for that.
+    """
+
+    def __init__(self, columns: FindingColumns, others: Iterable[Finding]) -> None:
+        others = in_order(others)
+        self.counts = columns.counts + Counter((other.severity, other.constraint) for other in others)
+        found = sorted({constraint for _, constraint in self.counts}, key=repair_rank)
+        ranks = {constraint: rank for rank, constraint in enumerate(found)}
+        # Topics of a snapshot are in the order of their names. What differs in its reason only is in order among the others.
+        codes: dict[str | None, int] = {None: -1, **{name: code for code, name in enumerate(columns.batch.topics)}}
+        of_others = [
+            (
+                *(-1 if other.partition is None else other.partition, codes[other.topic]),
+                *(ranks[other.constraint], other.severity is Severity.WARNING),
+            )
+            for other in others
+        ]
+        rows = columns.batch.rows
+        of_columns = (
+            *(rows.partition[columns.rows], rows.topic[columns.rows]),
+            *(np.array([ranks.get(name, -1) for name in columns.names])[columns.constraint], columns.warns),
+        )
+        keys = np.hstack([of_columns, np.array(of_others, dtype=np.int64).reshape(-1, len(of_columns)).T])
+        self._columns, self._places = columns, np.lexsort(keys)
+        made = [*(None for _ in range(len(columns))), *others]
+        self._made: list[Finding | None] = [made[place] for place in self._places.tolist()]
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Finding]: ...
+
+    def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
+        chosen = range(len(self))[index]
+        if isinstance(chosen, range):
+            return self._read(chosen)
+        return self._read(range(chosen, chosen + 1))[0]
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self[:])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Findings | list) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def _read(self, positions: range) -> list[Finding]:
+        unmade = [position for position in positions if self._made[position] is None]
+        for position, finding in zip(unmade, self._columns.take(self._places[unmade]), strict=True):
+            self._made[position] = finding
+        return [finding for finding in map(self._made.__getitem__, positions) if finding is not None]
 
 
 class KnownWords:
@@ -82,7 +198,7 @@ class KnownWords:
     def _made(self, batch: PartitionBatch, constraint: PartitionConstraint, row: int, key: bytes, topic: str) -> Words:
         batch.named.discard(row)
         remedy = constraint.remedy(batch, row)
-        made = Words(constraint.severity(batch, row), constraint.reason(batch, row), str(remedy), plan_of(remedy))
+        made = Words(constraint.reason(batch, row), str(remedy), plan_of(remedy))
         made = self._distinct.setdefault(made, made)
         if row in batch.named:
             self._words[key], self._naming[key, topic] = None, made
@@ -113,11 +229,10 @@ class KnownWords:
         self, batch: PartitionBatch, constraint: PartitionConstraint, topic: Int32s, widths: tuple[int, ...]
     ) -> Int64s:
         """A number for what all rows of a topic have in common, but for its name and what is in columns. Shape (rows,)."""
-        members, number = self._number(batch.members), np.zeros(len(batch.topics), dtype=np.int64)
-        for code in np.unique(topic).tolist():
-            case = (members, constraint.name, widths, constraint.of_topic(batch, code))
-            number[code] = self._cases.setdefault(case, len(self._cases))
-        return np.asarray(number[topic])
+        members, (codes, place) = self._number(batch.members), np.unique(topic, return_inverse=True)
+        cases = ((members, constraint.name, widths, constraint.of_topic(batch, code)) for code in codes.tolist())
+        number = [self._cases.setdefault(case, len(self._cases)) for case in cases]
+        return np.array(number, dtype=np.int64)[place]
 
     def _number(self, members: ClusterMembers) -> int:
         """The number of a cluster's brokers, controllers and policy, which can be compared, and not hashed."""

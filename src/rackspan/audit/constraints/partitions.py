@@ -15,8 +15,8 @@ from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.known_words import FindingColumns, KnownWords
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.constraints.wording import by_rack, held_by_rack, listed, out_of_sync, unlisted
-from rackspan.audit.findings import Finding, Severity
-from rackspan.model import NO_BROKER, Bools, any_in_row, shown
+from rackspan.audit.findings import Finding
+from rackspan.model import NO_BROKER, Bools, Int64s, any_in_row, shown
 from rackspan.text import count_noun
 
 
@@ -161,12 +161,12 @@ def _reassigning_reason(batch: PartitionBatch, row: int) -> str:
     return f"replicas {listed(view.replicas)}, adding {listed(view.adding_replicas)}, removing {listed(view.removing_replicas)}"
 
 
-def _warn(_batch: PartitionBatch, _row: int) -> Severity:
-    return Severity.WARNING
+def _warn(_batch: PartitionBatch, rows: Int64s) -> Bools:
+    return np.ones(len(rows), dtype=np.bool_)
 
 
-def _warn_if_enforced(batch: PartitionBatch, row: int) -> Severity:
-    return Severity.WARNING if batch.required.enforced[row] else Severity.VIOLATION
+def _warn_if_enforced(batch: PartitionBatch, rows: Int64s) -> Bools:
+    return batch.required.enforced[rows]
 
 
 PARTITION_CONSTRAINTS: Final = (
@@ -239,18 +239,14 @@ def reported(batch: PartitionBatch) -> dict[str, Bools]:
 
 def partition_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """The findings of every constraint for every partition of the batch, one for each cause."""
-    yield from finding_columns(batch, KnownWords())
+    return iter(finding_columns(batch, KnownWords()))
 
 
 def finding_columns(batch: PartitionBatch, known: KnownWords) -> FindingColumns:
-    """The same as columns, for many batches. `known` has words of earlier ones."""
-    found = {name: np.flatnonzero(rows) for name, rows in reported(batch).items()}
-    return FindingColumns(
-        batch,
-        [name for name, rows in found.items() for _ in range(len(rows))],
-        np.concatenate(list(found.values())),
-        [words for name, rows in found.items() if len(rows) for words in known.of(batch, BY_NAME[name], rows)],
-    )
+    """The same as columns, for one batch or many. `known` has words of earlier ones."""
+    found = list(map(np.flatnonzero, reported(batch).values()))
+    constraint = np.repeat(np.arange(len(found)), list(map(len, found)))
+    return FindingColumns(batch, PARTITION_CONSTRAINTS, constraint, np.concatenate(found), known)
 
 
 BY_NAME: Final = {constraint.name: constraint for constraint in PARTITION_CONSTRAINTS}

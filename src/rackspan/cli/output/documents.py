@@ -32,15 +32,15 @@ class Rows:
 
 def write(document: Any, output: Output, human: "RenderableType", rows: Rows) -> None:
     """One document, in the requested format, with the settings by which it was made."""
-    document = runnable_document(with_settings(document))
     match output:
         case Output.JSON:
-            sys.stdout.write(as_json(document, indent=1) + "\n")
+            sys.stdout.write(as_json(runnable_document(with_settings(document)), indent=1) + "\n")
         case Output.YAML:
             import yaml
 
             # Of an enum only the value: yaml refuses its member.
-            yaml.safe_dump(to_builtins(document), sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
+            built = to_builtins(runnable_document(with_settings(document)))
+            yaml.safe_dump(built, sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
         case Output.CSV:
             _write_csv(replace(rows, rows=map(runnable_document, rows.rows)))
         case Output.HUMAN:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints import FindingColumns
+from rackspan.audit.constraints.constraint import SEVERITIES
 from rackspan.audit.drift.changes import Change, OwnChanges
 from rackspan.audit.durability import STATES, states
 from rackspan.audit.findings import Finding
@@ -63,12 +64,12 @@ def finding_rows(found: Sequence[Finding]) -> pa.Table:
 
 def partition_finding_rows(found: FindingColumns) -> pa.Table:
     """One row a finding about a partition."""
-    severities, reasons, remedies, _ = zip(*found.words, strict=True) if found.words else ((), (), (), ())
+    reasons, remedies, _ = zip(*found.words, strict=True) if found.words else ((), (), ())
     return _rows(
         FINDINGS,
         {
-            "constraint": list(found.constraints),
-            "severity": list(severities),
+            "constraint": _words(found.constraint, found.names),
+            "severity": _words(found.warns.astype(np.int8), SEVERITIES),
             "topic": _words(found.batch.rows.topic[found.rows], found.batch.topics),
             "partition": found.batch.rows.partition[found.rows],
             "reason": list(reasons),
