@@ -4,8 +4,10 @@ import re
 from dataclasses import replace
 from itertools import combinations, product
 
+import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.harden import harden, stopped_once_set, values_to_set
@@ -13,12 +15,14 @@ from rackspan.acks.wording import remedies
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
+from rackspan.audit.constraints.remedies import factor_to_harden, plan_before_hardening
+from rackspan.audit.findings import PlanRemedy
 from rackspan.audit.policy import Survive
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot, Topic, UnrackedPolicy, columns
-from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
+from tests.audit.brute_force import Document, document, min_racks, min_replicas, rack_of, staying
 from tests.snapshots import of_one_topic
-from tests.strategies import policies, snapshots
+from tests.strategies import broker_ids, policies, snapshots
 
 
 def cluster(
@@ -255,6 +259,43 @@ def test_one_partition_with_more_replicas_is_brought_to_the_factor_of_the_others
     one = advice(cluster("abcabc", *eleven, [0, 3, 1, 2]), 2)
     assert (one.outcome, one.least, one.stopped) == (HardenOutcome.UNSAFE, 3, 12)
     assert one.first == "rackspan reassign plan --topic orders --replication-factor 3"
+
+
+@pytest.mark.slow
+@given(snapshots(), policies(), st.frozensets(broker_ids, max_size=2))
+def test_the_first_partition_that_blocks_the_plan_before_hardening_is_named(
+    snapshot: ClusterSnapshot, policy: RackPolicy, excluded: frozenset[int]
+) -> None:
+    policy = replace(policy, excluded_brokers=excluded)
+    batch, plain = snapshot_batch(snapshot, policy), document(snapshot)
+    for topic, code in zip(plain["topics"], range(len(plain["topics"])), strict=True):
+        rows = np.flatnonzero(batch.rows.topic == code)
+        if len(rows) and (factor := factor_to_harden(batch, int(rows[0]))) is not None:
+            blocked = [blocks(plain, policy, partition, factor) for partition in topic["partitions"]]
+            found, alone = plan_before_hardening(batch, rows), blocked.index(True) if any(blocked) else 0
+            assert isinstance(found, PlanRemedy) == (not any(blocked))
+            assert found == plan_before_hardening(batch, rows[[alone]])
+
+
+def blocks(cluster: Document, policy: RackPolicy, partition: Document, factor: int) -> bool:
+    """Whether no plan can spread a partition evenly now, by every way to spread so many replicas over the racks."""
+    racks, held = rack_of(cluster, policy), staying(partition)
+    if partition["adding_replicas"] or partition["removing_replicas"]:
+        return True
+    brokers = [broker["id"] for broker in cluster["brokers"]]
+    if racks and any(broker in brokers and broker not in racks for broker in held):
+        return True
+    racks = racks or dict.fromkeys(brokers, "")
+    down = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]} | policy.excluded_brokers
+    names = sorted(set(racks.values()))
+    sizes = [list(racks.values()).count(name) for name in names]
+    able = [sum(racks[one] == name and (one not in down or one in held) for one in racks) for name in names]
+    ways = [way for way in product(*(range(size + 1) for size in sizes)) if sum(way) == min(factor, sum(sizes))]
+    evenest = min(sum(count**2 for count in way) for way in ways)
+    return not any(
+        sum(count**2 for count in way) == evenest and all(count <= can for count, can in zip(way, able, strict=True))
+        for way in ways
+    )
 
 
 @pytest.mark.slow

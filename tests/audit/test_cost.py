@@ -6,6 +6,7 @@ import numpy as np
 
 from rackspan.audit import PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.audit.constraints.partitions import BY_NAME, reported
+from rackspan.audit.constraints.remedies import before_hardening
 from rackspan.audit.survival import WorstLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, PartitionColumns, RackId, Topic, TopicName, columns
 
@@ -68,3 +69,33 @@ def elements_of_findings(partitions: int, findings: int) -> int:
 def test_the_words_of_a_finding_cost_the_same_in_a_cluster_of_any_size() -> None:
     few, many = elements_of_findings(200, 100), elements_of_findings(1_600, 100)
     assert many == few < 100 * 200
+
+
+def elements_before_hardening(topics: int) -> int:
+    """The elements that are read for what comes before hardening of each of so many topics, of two partitions each."""
+    rows = [[0, 3, 1], [0, 1, 2]] * topics
+    snapshot = ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(one), RackId(f"r{one % 3}")) for one in range(9)),
+        topics=tuple(Topic(TopicName(f"t{one:04}"), config={"min.insync.replicas": "2"}) for one in range(topics)),
+        partitions=columns(
+            topic=[place // 2 for place in range(len(rows))],
+            partition=[place % 2 for place in range(len(rows))],
+            leader=[row[0] for row in rows],
+            replicas=rows,
+            isr=rows,
+        ),
+    )
+    batch = snapshot_batch(snapshot, RackPolicy(min_insync_racks=2))
+    assert all(before_hardening(batch, topic) for topic in range(topics))
+    batch.known_before_hardening.clear()
+    counted(batch.rows, list(PartitionColumns.__dataclass_fields__))
+    counted(batch.required, list(type(batch.required).__dataclass_fields__))
+    counted(batch, list(vars(batch)))
+    Counted.elements = 0
+    assert all(before_hardening(batch, topic) for topic in range(topics))
+    return Counted.elements
+
+
+def test_what_comes_before_hardening_costs_the_same_for_each_topic_however_many_there_are() -> None:
+    few, many = elements_before_hardening(20), elements_before_hardening(160)
+    assert 0 < many == 8 * few

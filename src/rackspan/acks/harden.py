@@ -14,7 +14,7 @@ import numpy as np
 
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
-from rackspan.audit.constraints import partition_findings
+from rackspan.audit.constraints import KnownWords, finding_columns
 from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, name_uncounted
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.findings import PlanRemedy, Remedy
@@ -27,7 +27,6 @@ from rackspan.model import (
     RackId,
     Topic,
     TopicName,
-    even_spread,
 )
 
 
@@ -150,14 +149,18 @@ def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequ
     None of these survives with the present value: a topic with one that does is UNSAFE, and its value is not raised.
     """
     values = values_to_set(advice)
+    if not values:
+        return []
     raised = tuple(
         replace(topic, config={**topic.config, MIN_INSYNC_REPLICAS: str(values[topic.name])})
         if topic.name in values
         else topic
         for topic in snapshot.topics
     )
-    found = partition_findings(snapshot_batch(replace(snapshot, topics=raised), policy))
-    return in_order(finding for finding in found if finding.topic in values and finding.constraint in SURVIVAL_NAMES)
+    batch = snapshot_batch(replace(snapshot, topics=raised), policy)
+    chosen = np.array([topic.name in values for topic in raised], dtype=np.bool_)
+    found = finding_columns(batch.take(chosen[batch.rows.topic]), KnownWords())
+    return in_order(found.of(SURVIVAL_NAMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +203,6 @@ def _by_topic(batch: PartitionBatch) -> _Topics:
 def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) -> Iterator[HardenAdvice]:
     losses = _losses(batch, columns)
     rack_sizes = tuple(batch.members.rack_map.sizes.tolist())
-    # No plan moves a replica that counts in no rack.
-    uncounted = ((batch.replica_index >= 0) & (batch.replica_racks < 0) & batch.staying).any(axis=1)
-    no_rows = np.zeros(0, dtype=np.int64)
     for index, code in enumerate(columns.code.tolist()):
         topic, row = topics[code], int(columns.deciding_row[index])
         advice = HardenAdvice(
@@ -226,12 +226,12 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
         )
         if advice.outcome is HardenOutcome.UNSAFE:
             first = before_hardening(batch, code)
-            spread = _spread_first(batch, first, row, advice.min_insync_racks, rack_sizes)
+            spread = _spread_first(batch, first, row, advice.min_insync_racks)
             yield replace(advice, first=str(first), better=spread)
         else:
             better = _better(advice, rack_sizes, int(columns.largest_factor[index]))
-            rows = np.flatnonzero(uncounted & (batch.rows.topic == code)) if better and uncounted.any() else no_rows
-            first = name_uncounted(batch, rows) or _lower_first(advice, sum(rack_sizes))
+            # No plan moves a replica that counts in no rack.
+            first = (name_uncounted(batch, code) if better else "") or _lower_first(advice, sum(rack_sizes))
             yield replace(advice, first=first, better=() if first else better)
 
 
@@ -242,14 +242,12 @@ def _lower_first(advice: HardenAdvice, brokers: int) -> str:
     return f"lower {MIN_INSYNC_REPLICAS} to {brokers}, as many as there are brokers in racks"
 
 
-def _spread_first(
-    batch: PartitionBatch, first: Remedy, row: int, k: int, rack_sizes: tuple[int, ...]
-) -> tuple[RackSpread, ...]:
+def _spread_first(batch: PartitionBatch, first: Remedy, row: int, k: int) -> tuple[RackSpread, ...]:
     """The spread that the plan before hardening leads to, if there is one."""
     factor = factor_to_harden(batch, row)
     if factor is None or not isinstance(first, PlanRemedy):
         return ()
-    return (RackSpread(tuple(spread for spread in even_spread(rack_sizes, factor) if spread), k),)
+    return (RackSpread(tuple(spread for spread in batch.members.even_counts(factor) if spread), k),)
 
 
 def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLossCost, ...]]:

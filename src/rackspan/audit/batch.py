@@ -29,6 +29,7 @@ from rackspan.model import (
     RackId,
     RackMap,
     Topic,
+    UnrackedPolicy,
     any_in_row,
     count_in_row,
     counts_descending,
@@ -96,6 +97,11 @@ class ClusterMembers:
         return bool(self.receiving.all())
 
     @cached_property
+    def planned_racks(self) -> RackMap:
+        """The racks that plans spread replicas over: where no broker counts in one, all brokers are in the same."""
+        return self.rack_map if self.rack_map.racks else rack_map(self.brokers, UnrackedPolicy.SHARED)
+
+    @cached_property
     def open_rack_map(self) -> RackMap:
         """The brokers that are not excluded; all of them where every one is."""
         left = [broker for broker in self.brokers if broker.id not in self.excluded_ids]
@@ -136,8 +142,8 @@ class ClusterMembers:
 
     @cached_property
     def rack_sizes(self) -> tuple[int, ...]:
-        """Brokers in each rack, as plans count them: where no broker counts in one, all are in the same."""
-        return tuple(self.rack_map.sizes.tolist()) or (len(self.brokers),)
+        """Brokers in each of `planned_racks`."""
+        return tuple(self.planned_racks.sizes.tolist())
 
     @cached_property
     def failure_racks(self) -> tuple[RackId, ...]:
@@ -178,10 +184,10 @@ class ClusterMembers:
         return {}
 
     def even_shares(self, replication_factor: int) -> tuple[Int64s, Int64s]:
-        """The fewest and the most of that many replicas that an even spread puts into each rack. Shape (racks,)."""
+        """The fewest and the most of that many replicas that an even spread puts into each of `planned_racks`. Shape (racks,)."""
         known = self._even_shares
         if replication_factor not in known:
-            known[replication_factor] = even_shares(self.rack_map.sizes, replication_factor)
+            known[replication_factor] = even_shares(self.planned_racks.sizes, replication_factor)
         return known[replication_factor]
 
     @cached_property
@@ -278,6 +284,12 @@ class PartitionBatch:
     def replica_racks(self) -> Int32s:
         """Rack code of each staying replica. Shape as `replicas`."""
         return np.where(self.staying, self.members.rack_map.codes_at(self.replica_index), -1).astype(np.int32)
+
+    @cached_property
+    def uncounted(self) -> Bools:
+        """Staying replicas on listed brokers that count in no rack, where others do: no plan moves them. Shape as `replicas`."""
+        without = self.staying & (self.replica_index >= 0) & (self.replica_racks < 0)
+        return np.asarray(without & bool(self.members.rack_map.racks))
 
     @cached_property
     def isr_racks(self) -> Int32s:
@@ -390,6 +402,17 @@ class PartitionBatch:
             return self
         matching = np.array([topic_filter.fullmatch(topic) is not None for topic in self.topics], dtype=np.bool_)
         return self.take(np.flatnonzero(matching[self.rows.topic]))
+
+    def rows_of(self, topic: int) -> Int64s:
+        """The rows of a topic, by its code, ascending."""
+        order, ends = self._rows_by_topic
+        return order[ends[topic] : ends[topic + 1]]
+
+    @cached_property
+    def _rows_by_topic(self) -> tuple[Int64s, Int64s]:
+        """All rows, topic by topic, and where each topic begins."""
+        counts = np.bincount(self.rows.topic, minlength=len(self.topics))
+        return np.argsort(self.rows.topic, kind="stable"), np.concatenate(([0], np.cumsum(counts)))
 
     def topic(self, row: int) -> str:
         """The name of a row's topic."""

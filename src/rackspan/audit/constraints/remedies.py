@@ -15,7 +15,7 @@ from rackspan.audit.constraints.wording import broker_list, down_list, live_isr,
 from rackspan.audit.findings import BOOTSTRAP_SERVER, PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
-from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Int64s
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Bools, Int64s, any_in_row
 
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 """Where every replica that is missing is being copied: no broker is to be brought back."""
@@ -111,27 +111,33 @@ def before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
 
 
 def _before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
-    rows = np.flatnonzero(batch.rows.topic == topic)
+    rows = batch.rows_of(topic)
     if bool(batch.stopped_by_hardening[rows].any()):
-        # Whichever partition blocks the plan is named.
-        proposed = (_place_before_hardening(batch, row) for row in rows.tolist())
-        first = next(proposed)
-        return next((remedy for remedy in (first, *proposed) if not isinstance(remedy, PlanRemedy)), first)
+        return plan_before_hardening(batch, rows)
     refused = rows[batch.refused_by_hardening[rows]]
     return bring_back_out_of_sync(batch, int(refused[0])) if len(refused) else ""
 
 
-def _place_before_hardening(batch: PartitionBatch, row: int) -> Remedy:
-    """The plan for the whole topic after which the value that forces the racks stops nothing that continues now."""
-    if unknown := _without_rack(batch, row):
+def plan_before_hardening(batch: PartitionBatch, rows: Int64s) -> Remedy:
+    """The plan for the whole topic after which the value that forces the racks stops nothing that continues now.
+
+    `rows` are all of the topic's. The first of them that blocks the plan is named.
+    """
+    first = int(rows[0])
+    factor = factor_to_harden(batch, first)
+    if factor is not None:
+        blocking = any_in_row(batch.uncounted[rows]) | batch.reassigning[rows] | _is_blocked(batch, rows, factor)
+        first = int(rows[blocking.argmax()])
+    if unknown := _without_rack(batch, first):
         return _name_racks(unknown)
-    factor = factor_to_harden(batch, row)
-    return _out_of_reach(batch, row) if factor is None else move(batch, row, factor, whole_topic=True)
+    return _out_of_reach(batch, first) if factor is None else move(batch, first, factor, whole_topic=True)
 
 
-def name_uncounted(batch: PartitionBatch, rows: Int64s) -> str:
-    """The brokers to give a rack before a plan can move a replica of the first of these partitions, if there are any."""
-    return _name_racks(_without_rack(batch, int(rows[0]))) if len(rows) else ""
+def name_uncounted(batch: PartitionBatch, topic: int) -> str:
+    """The brokers to give a rack before a plan can move a replica of the topic's first partition that has one there."""
+    rows = batch.rows_of(topic)
+    held = rows[any_in_row(batch.uncounted[rows])]
+    return _name_racks(_without_rack(batch, int(held[0]))) if len(held) else ""
 
 
 def factor_to_harden(batch: PartitionBatch, row: int) -> int | None:
@@ -289,10 +295,8 @@ def _is_even(batch: PartitionBatch, row: int) -> bool:
 
 def _without_rack(batch: PartitionBatch, row: int) -> list[int]:
     """The brokers of one partition that count in no rack, where others do. No plan moves replicas off them."""
-    if not batch.members.rack_map.racks:
-        return []
-    listed, rack_of = batch.members.listed, batch.members.rack_map.rack_of
-    return [broker for broker in staying(batch, row) if broker in listed and broker not in rack_of]
+    held: list[int] = batch.rows.replicas[row][batch.uncounted[row]].tolist()
+    return held
 
 
 def _name_racks(brokers: Sequence[int]) -> str:
@@ -323,22 +327,33 @@ def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     members = batch.members
     if members.every_one_receives:
         return []
-    rack_map, usable = members.rack_map, members.receiving
-    held = np.zeros(len(usable), dtype=np.bool_)
-    index = batch.replica_index[row][batch.staying[row]]
-    held[index[index >= 0]] = True
-    if not rack_map.racks:
-        fenced = ~usable & ~held
-        return (
-            []
-            if int((held | usable).sum()) >= factor
-            else [int(broker_id) for broker_id in rack_map.broker_ids[fenced]]
-        )
-    counted = rack_map.rack_codes >= 0
-    able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
+    # The last entry is for replicas on brokers that are not listed, whose index is −1.
+    waiting = np.append(~members.receiving, False)
+    waiting[batch.replica_index[row][batch.staying[row]]] = False
+    short = _lacking_racks(batch, np.array([row]), factor)[0]
+    blocking = waiting[:-1] & np.append(short, False)[members.planned_racks.rack_codes]
+    return [int(broker) for broker in members.rack_map.broker_ids[blocking]]
+
+
+def _is_blocked(batch: PartitionBatch, rows: Int64s, factor: int) -> Bools:
+    """Whether `_blocking` names a broker for each of these partitions. Shape (rows,)."""
+    if batch.members.every_one_receives:
+        return np.zeros(len(rows), dtype=np.bool_)
+    return any_in_row(_lacking_racks(batch, rows, factor))
+
+
+def _lacking_racks(batch: PartitionBatch, rows: Int64s, factor: int) -> Bools:
+    """The racks whose fenced and excluded brokers each of these partitions needs to be spread evenly. Shape (rows, racks).
+
+    A broker that holds the partition already need not receive it.
+    """
+    members, racks = batch.members, batch.members.planned_racks
+    index = batch.replica_index[rows]
+    held = np.where(batch.staying[rows] & ~np.append(members.receiving, False)[index], index, np.int32(-1))
+    receiving = racks.rack_codes[members.receiving & (racks.rack_codes >= 0)]
+    able = np.bincount(receiving, minlength=len(racks.racks)) + racks.counts_at(held)
     fewest, most = members.even_shares(factor)
-    if bool((able >= fewest).all()) and int(np.minimum(able, most).sum()) >= factor:
-        return []
-    short = able < fewest if bool((able < fewest).any()) else able < most
-    fenced = counted & ~usable & ~held & short[rack_map.rack_codes]
-    return [int(broker) for broker in rack_map.broker_ids[fenced]]
+    under = able < fewest
+    at_all = any_in_row(under)[:, None]
+    full = (np.minimum(able, most).sum(axis=1) < factor)[:, None] & (able < most)
+    return np.asarray(np.where(at_all, under, full) & (able < racks.sizes))

@@ -47,10 +47,11 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
 def leader_rack_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """Topics with preferred leaders in other racks than required ones. The batch holds each of its topics completely."""
     rows, choices = leader_choices(batch)
-    elsewhere = rows[~choices[:, :1].any(axis=1)]
+    elsewhere = np.zeros(len(batch.rows), dtype=np.bool_)
+    elsewhere[rows[~choices[:, :1].any(axis=1)]] = True
     for code in np.unique(batch.rows.topic[elsewhere]).tolist():
-        topic = batch.topics[code]
-        partitions = batch.rows.partition[elsewhere[batch.rows.topic[elsewhere] == code]].tolist()
+        topic, held = batch.topics[code], batch.rows_of(code)
+        partitions = batch.rows.partition[held[elsewhere[held]]].tolist()
         racks = [shown(rack) for rack in batch.members.policy.topic_leader_racks[topic]]
         required = (
             f"rack {racks[0]}" if len(racks) == 1 else f"the first of racks {', '.join(racks)} that has a replica"
