@@ -4,12 +4,12 @@ A plan is checked for its targets, for the replica sets on the way, and for need
 those of `audit`; only what is specific to plans is here.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit import Finding, PartitionBatch, RackPolicy, Severity, in_order, requirements, snapshot_batch
+from rackspan.audit import Finding, PartitionBatch, RackPolicy, Severity, in_order, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.constraints.remedies import set_min_insync_replicas, target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
@@ -27,7 +27,7 @@ from rackspan.model import (
     padded_lists,
     unpadded,
 )
-from rackspan.model.partitions import flattened, padded
+from rackspan.model.partitions import flattened, padded, unpadded_rows
 from rackspan.reassign.document import ANY_LOG_DIR, EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.optimizer.bounds import needs
@@ -37,9 +37,10 @@ from rackspan.reassign.reassignment_plan import (
     ReassignmentColumns,
     ReassignmentPlan,
     reassignment_columns,
+    rows_held,
 )
 from rackspan.reassign.request import ReassignmentRequest
-from rackspan.reassign.safety import less_safe, safety_of_rows, words
+from rackspan.reassign.safety import less_safe, placement_safety, staying_replicas, words
 from rackspan.text import count_noun, noun_and_ids
 
 OF_THE_TARGET = frozenset(
@@ -77,18 +78,18 @@ def lint(
     if isinstance(reassignment, ReassignmentPlan) and not len(reassignment):
         return []
     document = _document(reassignment)
-    batch, row_of = snapshot_batch(snapshot, policy), _row_numbers(snapshot)
+    batch, rows = snapshot_batch(snapshot, policy), _row_numbers(snapshot, document)
     broken = list(faults(document))
-    listed = _listed(row_of, document, broken)
-    found = [*map(_finding, broken), *_unknown(snapshot, row_of, document), *_of_log_dirs(document)]
+    listed = _listed(rows, document, broken)
+    found = [*map(_finding, broken), *_unknown(batch, rows, document), *_of_log_dirs(document)]
     for at in np.flatnonzero(_may_have_findings(batch, request, listed)).tolist():
-        found += _of_entry(batch, batch.members.excluded_ids, request, listed.entries[at], int(listed.rows[at]))
+        found += _of_entry(batch, request, listed.entries[at], int(listed.rows[at]))
     if listed.entries:
-        placement = list(_placement(batch, snapshot, policy, request, listed))
+        placement = list(_placement(batch, request, listed))
         misplaced = {
             (finding.topic, finding.partition) for finding in placement if finding.severity is Severity.VIOLATION
         }
-        less = list(_less_safe(snapshot, policy, listed, misplaced))
+        less = list(_less_safe(batch, listed, misplaced))
         reported = misplaced | {(finding.topic, finding.partition) for finding in less}
         reported |= {
             (finding.topic, finding.partition) for finding in placement if finding.constraint in OF_RACKS_IN_SYNC
@@ -96,7 +97,7 @@ def lint(
         found += [
             *placement,
             *([] if request.allow_fewer_racks else less),
-            *_not_survived(batch, snapshot, policy, request, listed, reported),
+            *_not_survived(batch, request, listed, reported),
             *_needless(snapshot, policy, request, listed),
         ]
     return in_order(found)
@@ -104,12 +105,12 @@ def lint(
 
 def known_reassignments(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> ReassignmentColumns:
     """The entries of a document that are sound and whose partitions exist, with the replicas of the snapshot as `undo`."""
-    listed = _listed(_row_numbers(snapshot), document, list(faults(document)))
-    undo = snapshot.partitions.replicas[listed.rows]
+    listed = _listed(_row_numbers(snapshot, document), document, list(faults(document)))
+    targets, undo = map(unpadded_rows, (listed.targets, snapshot.partitions.replicas[listed.rows]))
     return reassignment_columns(
-        PartitionReassignment(entry.topic, entry.partition, unpadded(target), unpadded(original))
-        for entry, target, original in zip(listed.entries, listed.targets, undo, strict=True)
-        if target.size and target[0] != NO_BROKER
+        PartitionReassignment(entry.topic, entry.partition, target, original)
+        for entry, target, original in zip(listed.entries, targets, undo, strict=True)
+        if target
     )
 
 
@@ -128,30 +129,40 @@ class _Listed:
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
     if isinstance(reassignment, ReassignmentDocument):
         return reassignment
+    columns = reassignment.columns()
+    topics = map(columns.topics.__getitem__, columns.topic.tolist())
     return ReassignmentDocument(
-        tuple(
-            ListedPartition(*partition.topic_partition, partition.replicas) for partition in reassignment.partitions()
-        )
+        tuple(map(ListedPartition, topics, columns.partition.tolist(), unpadded_rows(columns.replicas)))
     )
 
 
-def _listed(row_of: Mapping[tuple[str, int], int], document: ReassignmentDocument, broken: Sequence[Fault]) -> _Listed:
+def _listed(rows: Int64s, document: ReassignmentDocument, broken: Sequence[Fault]) -> _Listed:
+    """`rows`: what `_row_numbers` returns."""
     faulty = {(fault.topic, fault.partition) for fault in broken}
-    known = [(entry, row_of.get((entry.topic, entry.partition))) for entry in document.partitions]
-    found = [(entry, row) for entry, row in known if row is not None and (entry.topic, entry.partition) not in faulty]
+    found = [
+        (entry, row)
+        for entry, row in zip(document.partitions, rows.tolist(), strict=True)
+        if row >= 0 and (entry.topic, entry.partition) not in faulty
+    ]
     targets = [entry.replicas if max(entry.replicas) <= INT32_MAX else _valid_ids(entry.replicas) for entry, _ in found]
-    rows = np.array([row for _, row in found], dtype=np.int64)
-    return _Listed([entry for entry, _ in found], rows, padded_lists(targets))
+    known = np.array([row for _, row in found], dtype=np.int64)
+    return _Listed([entry for entry, _ in found], known, padded_lists(targets))
 
 
 def _valid_ids(replicas: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(broker for broker in replicas if broker <= INT32_MAX)
 
 
-def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
-    names, rows = [topic.name for topic in snapshot.topics], snapshot.partitions
-    keys = zip(map(names.__getitem__, rows.topic.tolist()), rows.partition.tolist(), strict=True)
-    return dict(zip(keys, range(len(rows)), strict=True))
+def _row_numbers(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Int64s:
+    """The snapshot's row of each entry, −1 where it has no such partition. Shape (entries,)."""
+    codes: dict[str, int] = {}
+    topic = [codes.setdefault(entry.topic, len(codes)) for entry in document.partitions]
+    # No partition has an id below 0 or beyond Kafka's own.
+    ids = [entry.partition if 0 <= entry.partition <= INT32_MAX else -1 for entry in document.partitions]
+    partition, nothing = np.array(ids, dtype=np.int32), np.empty((len(ids), 0), dtype=np.int32)
+    entries = ReassignmentColumns(tuple(codes), np.array(topic, dtype=np.int32), partition, nothing, nothing)
+    rows, held = rows_held(snapshot, entries)
+    return np.where(held & (partition >= 0), rows, -1)
 
 
 def _finding(fault: Fault) -> Finding:
@@ -160,13 +171,11 @@ def _finding(fault: Fault) -> Finding:
     return Finding(fault.constraint, Severity.VIOLATION, fault.reason, REMEDY, fault.topic, fault.partition)
 
 
-def _unknown(
-    snapshot: ClusterSnapshot, row_of: Mapping[tuple[str, int], int], document: ReassignmentDocument
-) -> Iterator[Finding]:
-    """Partitions and brokers the cluster does not have."""
-    brokers = frozenset(int(broker.id) for broker in snapshot.brokers)
-    for entry in document.partitions:
-        if (entry.topic, entry.partition) not in row_of:
+def _unknown(batch: PartitionBatch, rows: Int64s, document: ReassignmentDocument) -> Iterator[Finding]:
+    """Partitions and brokers the cluster does not have. `rows`: what `_row_numbers` returns."""
+    brokers = batch.members.listed
+    for entry, row in zip(document.partitions, rows.tolist(), strict=True):
+        if row < 0:
             why = f"Unable to find partition: {entry.name}"
             yield Finding("plan-unknown-partition", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
         if not brokers.issuperset(entry.replicas):
@@ -179,8 +188,7 @@ def _unknown(
 def _of_log_dirs(document: ReassignmentDocument) -> Iterator[Finding]:
     """Entries that name log directories: a move inside a broker is not judged."""
     for entry in document.partitions:
-        named = dict.fromkeys(entry.named_log_dirs)
-        if named:
+        if entry.log_dirs and (named := dict.fromkeys(entry.named_log_dirs)):
             yield Finding(
                 constraint="plan-names-log-dirs",
                 severity=Severity.WARNING,
@@ -195,7 +203,7 @@ def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, list
     """The entries that `_of_entry` has findings for, and maybe a few more. Shape (N,)."""
     rows, targets = listed.rows, listed.targets
     new = _new(targets, batch.rows.replicas[rows])
-    closed = {int(broker.id) for broker in batch.members.brokers if broker.fenced} | batch.members.excluded_ids
+    closed = (batch.members.listed - batch.members.alive) | batch.members.excluded_ids
     required = batch.replication_factor[rows] if request.replication_factor is None else request.replication_factor
     return np.asarray(
         (np.fromiter((len(entry.replicas) for entry in listed.entries), np.int64, len(rows)) != required)
@@ -217,11 +225,7 @@ def _new(targets: Int32s, current: Int32s) -> Bools:
 
 
 def _of_entry(
-    batch: PartitionBatch,
-    excluded_brokers: Set[int],
-    request: ReassignmentRequest,
-    entry: ListedPartition,
-    row: int,
+    batch: PartitionBatch, request: ReassignmentRequest, entry: ListedPartition, row: int
 ) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
@@ -244,12 +248,12 @@ def _of_entry(
     if new and now.leader == NO_BROKER:
         why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would never finish"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
-    fenced_brokers = {int(broker.id) for broker in batch.members.brokers if broker.fenced}
-    fenced = [broker for broker in new if broker in fenced_brokers]
+    members = batch.members
+    fenced = [broker for broker in new if broker in members.listed and broker not in members.alive]
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
-    excluded = [broker for broker in new if broker in excluded_brokers]
+    excluded = [broker for broker in new if broker in members.excluded_ids]
     if excluded:
         why = f"excluded brokers get nothing new: {','.join(map(str, excluded))}"
         yield finding("plan-excluded-broker", Severity.VIOLATION, why, "name others, or end the exclusion")
@@ -268,23 +272,18 @@ def _wrong_factor(listed: int, factor: int, required: int | None) -> str | None:
     return f"it has {count_noun(listed, 'replica')}, and replication factor {required} is required"
 
 
-def _placement(
-    batch: PartitionBatch,
-    snapshot: ClusterSnapshot,
-    policy: RackPolicy,
-    request: ReassignmentRequest,
-    listed: _Listed,
-) -> Iterator[Finding]:
+def _placement(batch: PartitionBatch, request: ReassignmentRequest, listed: _Listed) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run.
 
     A warning where no plan with as many replicas meets the constraint: the file is as good as any, and what is left is to
     be done by other means, once it is executed.
     """
     rows, targets = listed.rows, listed.targets
-    # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
-    staying = tuple(broker for broker in snapshot.brokers if broker.id not in request.leaving)
-    left = snapshot_batch(replace(snapshot, brokers=staying), policy) if request.leaving and staying else batch
-    arrived = _batch_with(left, snapshot, policy, rows, targets)
+    there = arrived = _batch_with(batch, rows, targets)
+    staying = tuple(broker for broker in batch.members.brokers if broker.id not in request.leaving)
+    if request.leaving and staying:
+        # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
+        arrived = replace(there, members=replace(batch.members, brokers=staying))
     at_best = _at_best(batch.take(rows), arrived, request)
     for constraint in PARTITION_CONSTRAINTS:
         if constraint.name in OF_THE_TARGET:
@@ -294,8 +293,8 @@ def _placement(
                 yield _once_it_is_done(found) if lenient else found
     current = batch.rows.replicas[rows]
     left_behind = np.where(_new(current, targets), current, np.int32(NO_BROKER))
-    moving = _batch_with(batch, snapshot, policy, rows, padded(*flattened(np.hstack([targets, left_behind]))))
-    yield from _on_the_way(_batch_with(batch, snapshot, policy, rows, targets), moving)
+    moving = _batch_with(batch, rows, padded(*flattened(np.hstack([targets, left_behind]))))
+    yield from _on_the_way(there, moving)
     yield from _refused_on_the_way(batch, moving, rows, targets)
 
 
@@ -320,14 +319,14 @@ def _once_it_is_done(finding: Finding) -> Finding:
 
 
 def _less_safe(
-    snapshot: ClusterSnapshot,
-    policy: RackPolicy,
-    listed: _Listed,
-    misplaced: Set[tuple[str | None, int | None]],
+    batch: PartitionBatch, listed: _Listed, misplaced: Set[tuple[str | None, int | None]]
 ) -> Iterator[Finding]:
     """Targets that survive less of the loss of a rack than the replicas of now, and are not `misplaced` besides."""
-    before = safety_of_rows(snapshot, policy, listed.rows)
-    after = safety_of_rows(snapshot, policy, listed.rows, listed.targets)
+    now, value = batch.rows.take(listed.rows), batch.required.min_insync_replicas[listed.rows]
+    staying = staying_replicas(now.replicas, now.removing_replicas)
+    before, after = (
+        placement_safety(batch.members.rack_map, replicas, value) for replicas in (staying, listed.targets)
+    )
     for at in np.flatnonzero(less_safe(before, after)).tolist():
         entry, one = listed.entries[at], np.array([at])
         if (entry.topic, entry.partition) not in misplaced:
@@ -343,8 +342,6 @@ def _less_safe(
 
 def _not_survived(
     batch: PartitionBatch,
-    snapshot: ClusterSnapshot,
-    policy: RackPolicy,
     request: ReassignmentRequest,
     listed: _Listed,
     reported: Set[tuple[str | None, int | None]],
@@ -356,9 +353,9 @@ def _not_survived(
     `reported` has what the request accepts, too.
     """
     rows = listed.rows
-    arrived = _batch_with(batch, snapshot, policy, rows, listed.targets)
+    now, arrived = batch.take(rows), _batch_with(batch, rows, listed.targets)
     lost, largest = np.zeros(len(rows), dtype=np.bool_), batch.topic_replication_factor
-    survived = ~np.any([constraint.broken(batch.take(rows)) for constraint in SURVIVAL_CONSTRAINTS], axis=0)
+    survived = ~np.any([constraint.broken(now) for constraint in SURVIVAL_CONSTRAINTS], axis=0)
     for constraint in SURVIVAL_CONSTRAINTS:
         broken = constraint.broken(arrived) & ~lost
         lost |= broken
@@ -418,11 +415,9 @@ def _refused_on_the_way(
         )
 
 
-def _batch_with(
-    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: Int32s
-) -> PartitionBatch:
+def _batch_with(batch: PartitionBatch, rows: Int64s, replicas: Int32s) -> PartitionBatch:
     """The rows as if `replicas` (N, width) were their replicas, all in sync."""
-    now = snapshot.partitions.take(rows)
+    now = batch.rows.take(rows)
     nothing = np.full((len(rows), 0), NO_BROKER, dtype=np.int32)
     there = PartitionColumns(
         topic=now.topic,
@@ -434,7 +429,7 @@ def _batch_with(
         removing_replicas=nothing.copy(),
         size_bytes=now.size_bytes,
     )
-    return PartitionBatch(batch.members, batch.topics, there, requirements(snapshot.topics, policy).of(there.topic))
+    return PartitionBatch(batch.members, batch.topics, there, batch.required.of(rows))
 
 
 def _needless(
