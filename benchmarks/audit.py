@@ -48,7 +48,7 @@ print(duckdb.sql(f'''select count(*) filter (len(list_distinct(list_transform(re
 # Two constraints of audit's: racks per partition, and what is left without the fullest. One thread, and its seconds alone.
 TWO_RULES = """
 import duckdb, sys, time
-duckdb.sql("set threads = 1")
+duckdb.sql("set threads = 1; set enable_progress_bar = false")
 duckdb.sql(f"create table brokers as select id as broker, rack from read_parquet('{sys.argv[1]}/brokers.parquet')")
 duckdb.sql(f'''create table replicas as select row, unnest(replicas) as broker
   from (select row_number() over () as row, replicas from read_parquet('{sys.argv[1]}/partitions.parquet'))''')
