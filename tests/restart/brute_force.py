@@ -1,7 +1,7 @@
 """A second judge of stops, and the fewest batches by trying them all: plain loops over the snapshot's JSON."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import combinations
 from typing import Any
@@ -120,22 +120,83 @@ def restarted(cluster: Document, chosen: frozenset[int]) -> Document:
     return {**cluster, "brokers": brokers, "controllers": controllers, "topics": topics}
 
 
-def subsets(brokers: Iterable[int]) -> Iterable[set[int]]:
-    every = sorted(brokers)
-    return (set(chosen) for size in range(len(every) + 1) for chosen in combinations(every, size))
+def caught_up(cluster: Document) -> Document:
+    """The cluster with every replica on a broker that is up in sync."""
+    return restarted(cluster, frozenset())
 
 
-def fewest_batches(brokers: frozenset[int], safe_sets: set[frozenset[int]]) -> int:
-    """The least number of safe sets that hold every broker once. Every single broker is among the safe sets."""
+def with_restarted(cluster: Document, batch: frozenset[int]) -> Document:
+    """The cluster once these brokers are back: up, in sync, and their controllers alive. All else is as it was."""
+    brokers = [{**broker, "fenced": broker["fenced"] and broker["id"] not in batch} for broker in cluster["brokers"]]
+    controllers = [
+        {**controller, "alive": True if controller["id"] in batch else controller["alive"]}
+        for controller in cluster["controllers"]
+    ]
+    topics = [
+        {
+            **topic,
+            "partitions": [
+                {
+                    **partition,
+                    "isr": [
+                        *partition["isr"],
+                        *(one for one in partition["replicas"] if one in batch and one not in partition["isr"]),
+                    ],
+                }
+                for partition in topic["partitions"]
+            ],
+        }
+        for topic in cluster["topics"]
+    ]
+    return {**cluster, "brokers": brokers, "controllers": controllers, "topics": topics}
+
+
+def takes_nothing(cluster: Document, batch: frozenset[int]) -> bool:
+    """Whether every broker of a batch is fenced, and none is in the process of a voter that is alive."""
+    fenced = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]}
+    living = {one["id"] for one in cluster["controllers"] if one["voter"]} - dead_voters(cluster)
+    return batch <= fenced and not batch & living
+
+
+def may_stop(cluster: Document, batch: frozenset[int], policy: RackPolicy, stop: StopPolicy) -> bool:
+    return takes_nothing(cluster, batch) or is_safe(cluster, set(batch), policy, stop)
+
+
+def fewest_in_order(
+    cluster: Document,
+    chosen: frozenset[int],
+    fits: Callable[[frozenset[int]], bool],
+    policy: RackPolicy,
+    stop: StopPolicy,
+) -> tuple[frozenset[int], int]:
+    """The brokers that can be restarted in any order, and the least number of batches, each safe after those before it.
+
+    By every order of all sets that `fits` allows. More brokers that are up forbid nothing, so that one after the other reaches all.
+    """
+    start, free = caught_up(cluster), frozenset[int]()
+    grown = True
+    while grown:
+        state = with_restarted(start, free)
+        more = {one for one in chosen - free if may_stop(state, frozenset({one}), policy, stop)}
+        grown, free = bool(more), free | more
 
     @cache
     def fewest(left: frozenset[int]) -> int:
         if not left:
             return 0
-        first = min(left)
-        return 1 + min(fewest(left - batch) for batch in safe_sets if first in batch and batch <= left)
+        state = with_restarted(start, free - left)
+        batches = (frozenset(batch) for batch in subsets(left) if batch)
+        return 1 + min(
+            (fewest(left - batch) for batch in batches if fits(batch) and may_stop(state, batch, policy, stop)),
+            default=len(free),
+        )
 
-    return fewest(brokers)
+    return free, fewest(free)
+
+
+def subsets(brokers: Iterable[int]) -> Iterable[set[int]]:
+    every = sorted(brokers)
+    return (set(chosen) for size in range(len(every) + 1) for chosen in combinations(every, size))
 
 
 Lists = dict[str, list[tuple[str, int, str]]]

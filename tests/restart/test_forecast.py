@@ -11,7 +11,7 @@ from rackspan.restart import RestartRequest, StopPolicy, plan_restart
 from rackspan.restart.forecast import Forecast, SurvivorLoad, forecasts
 from rackspan.restart.stopping import in_sync_rows
 from tests.audit.brute_force import document, min_replicas
-from tests.restart.brute_force import restarted, states_of
+from tests.restart.brute_force import caught_up, states_of, with_restarted
 from tests.restart.clusters import random_cluster
 from tests.snapshots import of_one_topic
 
@@ -96,18 +96,24 @@ def check_forecasts(seed: int) -> int:
     snapshot = random_cluster(rng, 6)
     every = frozenset(int(broker.id) for broker in snapshot.brokers)
     plan = plan_restart(snapshot, request=RestartRequest(every, max_batch=rng.choice((None, 1))))
-    cluster = restarted(document(snapshot), every)
-    partitions = [(topic, partition) for topic in cluster["topics"] for partition in topic["partitions"]]
+    cluster = caught_up(document(snapshot))
     leaders = [
-        partition["leader"] if partition["leader"] in every else next(iter(partition["isr"]), -1)
-        for _, partition in partitions
+        leader_of(partition, set(partition["isr"]), partition["leader"])
+        for topic in cluster["topics"]
+        for partition in topic["partitions"]
     ]
     now, moved = {broker: leaders.count(broker) for broker in every}, 0
     for batch in plan.batches:
-        stopped, before = set(batch.brokers), list(leaders)
-        for at, (_, partition) in enumerate(partitions):
-            if leaders[at] in stopped:
-                leaders[at] = next((one for one in partition["replicas"] if one in set(partition["isr"]) - stopped), -1)
+        partitions = [(topic, partition) for topic in cluster["topics"] for partition in topic["partitions"]]
+        leaders = [
+            leader_of(partition, set(partition["isr"]), leader)
+            for leader, (_, partition) in zip(leaders, partitions, strict=True)
+        ]
+        stopped, before = set(batch.brokers), leaders
+        leaders = [
+            leader_of(partition, set(partition["isr"]) - stopped, leader)
+            for leader, (_, partition) in zip(leaders, partitions, strict=True)
+        ]
         led = {broker: leaders.count(broker) for broker in every}
         assert batch.forecast.leaders_moved == sum(broker in stopped for broker in before), seed
         assert batch.forecast.survivors == tuple(
@@ -122,7 +128,13 @@ def check_forecasts(seed: int) -> int:
             at_minimum += bool(set(in_sync) & stopped) and len(set(in_sync) - stopped) == minimum < replicas
         assert batch.forecast.at_minimum == at_minimum, seed
         moved += batch.forecast.leaders_moved
+        cluster = with_restarted(cluster, frozenset(stopped))
     return moved
+
+
+def leader_of(partition: dict[str, Any], in_sync: set[int], leader: int) -> int:
+    """Who leads while these are in sync: who does, or the first of the replicas; -1 for nobody."""
+    return leader if leader in in_sync else next((one for one in partition["replicas"] if one in in_sync), -1)
 
 
 @pytest.mark.slow

@@ -81,6 +81,7 @@ def test_a_plan_is_written_key_by_key() -> None:
         "accept": "ord.*",
         "without_margin": 1,
         "max_batch": 1,
+        "down": [],
         "batches": [
             {
                 "brokers": [1],
@@ -90,6 +91,7 @@ def test_a_plan_is_written_key_by_key() -> None:
                 "most_bytes": 4.33,
                 "at_minimum": 0,
                 "survivors": [{"broker": 2, "leaders_now": 1, "leaders": 2, "bytes_now": 30, "bytes": 130}],
+                "waits_for": [],
             },
             {
                 "brokers": [2],
@@ -99,8 +101,10 @@ def test_a_plan_is_written_key_by_key() -> None:
                 "most_bytes": 1.0,
                 "at_minimum": 1,
                 "survivors": [{"broker": 3, "leaders_now": 0, "leaders": 1, "bytes_now": 0, "bytes": 30}],
+                "waits_for": [],
             },
         ],
+        "batches_if_up": None,
         "lower_bound": 2,
         "bound_reason": "2 brokers, 1 in a batch at most",
         "forcing": None,

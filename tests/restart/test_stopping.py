@@ -183,11 +183,9 @@ def test_a_plan_is_made_for_the_cluster_with_the_chosen_brokers_up_and_all_repli
         isr=[[2], [2, 4], [3], []],
         leader=[2, 4, -1, -1],
         fenced={1, 4},
-        controllers=tuple(Controller(BrokerId(one), alive=alive) for one, alive in ((1, False), (4, False), (3, None))),
     )
     up = all_up(snapshot, RackPolicy(), frozenset({1, 3}))
     assert [(int(broker.id), broker.fenced) for broker in up.brokers] == [(1, False), (2, False), (3, False), (4, True)]
-    assert [(int(one.id), one.alive) for one in up.controllers] == [(1, True), (3, None), (4, False)]
     rows = [up.partitions.row(at) for at in range(4)]
     assert [tuple(map(int, row.isr)) for row in rows] == [(1, 2, 3), (2, 1), (3, 2), ()]
     assert up.partitions.leader.tolist() == [2, 2, 3, -1], "who leads and is up goes on, else the first in sync leads"

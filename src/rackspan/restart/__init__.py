@@ -1,7 +1,7 @@
 """Restarts: which brokers may stop, and all of them in the fewest safe batches.
 
-Begin with stopping.py (the rule), safe.py (one set of brokers, judged) and planner.py (batches); search.py
-finds the batches. Pure: a snapshot is an argument.
+Begin with stopping.py (the rule), safe.py (one set of brokers, judged) and planner.py (batches); rollout.py puts what is down
+first, search.py finds the batches. Pure: a snapshot is an argument.
 Depends on: audit, model, reassign.
 """
 

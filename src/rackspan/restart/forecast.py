@@ -1,7 +1,7 @@
 """The load while a batch is down: which brokers lead more, as a multiple of now, and the partitions at their minimum.
 
 Leaders are elected as Kafka does it: the first replica in assignment order that is in sync and up. They stay there when the
-batch is back, so a later batch finds what an earlier one left.
+batch is back, so a later batch finds what an earlier one left. A partition without a leader has one once a replica is back.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 
 from rackspan.audit import PartitionBatch
 from rackspan.audit.outage import first_electable
-from rackspan.model import UNKNOWN_SIZE, Int32s, Int64s, count_in_row
+from rackspan.model import UNKNOWN_SIZE, Bools, Int32s, Int64s, count_in_row
 from rackspan.restart.stopping import InSyncRows, marks, touched
 
 
@@ -43,26 +43,36 @@ class Forecast:
     survivors: tuple[SurvivorLoad, ...]
 
 
-def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]) -> Iterator[Forecast]:
-    """The forecast of each batch in turn; `ordered` has the broker indices of each."""
+def forecasts(
+    batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s], fenced: Bools | None = None
+) -> Iterator[Forecast]:
+    """The forecast of each batch in turn; `ordered` has the broker indices of each.
+
+    `fenced` (brokers,): those that are down until the batch with them, though `batch` has them up.
+    """
     size = len(batch.members.rack_map.broker_ids)
     known = not bool((batch.rows.size_bytes == UNKNOWN_SIZE).any())
     weight = np.where(known, batch.rows.size_bytes, 0)
-    now = batch.leader_index
-    leads_now, bytes_now = _loads(now, weight, size)
-    leader = now.copy()
+    standing = batch.members.usable.copy()
+    if fenced is not None:
+        standing[:-1] &= ~fenced
+    leader, moved = _elected(batch, batch.leader_index, standing)
+    without_leader = moved[leader[moved] < 0]
+    leads_now, bytes_now = _loads(leader, weight, size)
     for brokers in ordered:
-        up = batch.members.usable.copy()
+        # Partitions whose replicas an earlier batch has brought back have a leader again.
+        leader[without_leader] = _first_of(batch, without_leader, standing)
+        up = standing.copy()
         up[brokers] = False
-        moved = np.flatnonzero((leader >= 0) & ~up[leader])
-        leader = leader.copy()
-        leader[moved] = first_electable(batch.replica_index[moved], batch.isr_index[moved], up)
+        leader, moved = _elected(batch, leader, up)
+        without_leader = np.append(without_leader, moved)
+        without_leader = without_leader[leader[without_leader] < 0]
         leads, held = _loads(leader, weight, size)
         yield Forecast(
             leaders_moved=len(moved),
             most_leaders=_largest(leads, leads_now, up[:-1]),
             most_bytes=_largest(held, bytes_now, up[:-1]) if known else None,
-            at_minimum=_at_minimum(rows, brokers, size),
+            at_minimum=_at_minimum(rows, brokers, standing),
             survivors=tuple(
                 SurvivorLoad(
                     int(batch.members.rack_map.broker_ids[index]),
@@ -74,6 +84,19 @@ def forecasts(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]
                 for index in np.flatnonzero(up[:-1] & ((leads != leads_now) | (held != bytes_now))).tolist()
             ),
         )
+        standing[brokers] = True
+
+
+def _elected(batch: PartitionBatch, leader: Int32s, up: Bools) -> tuple[Int32s, Int64s]:
+    """The leaders once only these brokers are up, and the partitions that have another one, or none."""
+    moved = np.flatnonzero((leader >= 0) & ~up[leader])
+    leader = leader.copy()
+    leader[moved] = _first_of(batch, moved, up)
+    return leader, moved
+
+
+def _first_of(batch: PartitionBatch, partitions: Int64s, up: Bools) -> Int32s:
+    return first_electable(batch.replica_index[partitions], batch.isr_index[partitions], up)
 
 
 def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:
@@ -92,8 +115,8 @@ def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np
     return round(float(np.max(np.where(up, after / base, 0.0))), 2)
 
 
-def _at_minimum(rows: InSyncRows, brokers: Int64s, size: int) -> int:
-    stopped = marks(size, brokers)
-    reached = rows.take(touched(rows, stopped))
+def _at_minimum(rows: InSyncRows, brokers: Int64s, standing: Bools) -> int:
+    stopped = marks(len(standing) - 1, brokers) & standing
+    reached = rows.take(touched(rows, stopped)).without(~standing)
     exact = (count_in_row(reached.left_without(stopped)) == reached.min_isr) & (reached.min_isr < reached.replicas)
     return int(np.count_nonzero(exact & ~reached.by_target))

@@ -69,6 +69,12 @@ class BatchDocument(TypedDict):
     ]
     at_minimum: Annotated[Count, Meta(description="Partitions left with exactly min.insync.replicas in sync.")]
     survivors: Annotated[list[LoadDocument], Meta(description="Brokers that stay up and whose load changes.")]
+    waits_for: Annotated[
+        list[str],
+        Meta(
+            description="Partitions that need their replicas on brokers that are up in sync before the batch may stop; the first of them."
+        ),
+    ]
 
 
 class BlockedDocument(TypedDict):
@@ -97,7 +103,7 @@ class ForcingDocument(TypedDict):
 
 
 class RestartPlanDocument(TypedDict):
-    """Batches in order, each safe with every other broker up and in sync."""
+    """Batches in order, each safe as the cluster was read, once those before it are up and in sync again."""
 
     cluster_id: str | None
     as_of: Annotated[UtcTime | None, Meta(description="UTC; null if a snapshot does not say.")]
@@ -106,8 +112,16 @@ class RestartPlanDocument(TypedDict):
     accept: Annotated[str | None, Meta(description="Topics that may suffer: a regular expression of whole names.")]
     without_margin: Annotated[Count, Meta(description="Partitions whose replication factor allows no such margin.")]
     max_batch: AtLeastOne | None
+    down: Annotated[
+        list[int], Meta(description="Brokers that are fenced, or whose controller is dead: they come first.")
+    ]
     batches: list[BatchDocument]
-    lower_bound: Annotated[Count, Meta(description="No plan has fewer batches.")]
+    batches_if_up: Annotated[
+        Count | None, Meta(description="Batches that would do if those were up; null: nothing is down, or not known.")
+    ]
+    lower_bound: Annotated[
+        Count, Meta(description="No plan that can be carried out from the state that was read has fewer batches.")
+    ]
     bound_reason: str
     forcing: ForcingDocument | None
     blocked: Annotated[list[BlockedDocument], Meta(description="Brokers that can never be stopped safely.")]
@@ -142,7 +156,9 @@ def restart_plan_document(plan: RestartPlan) -> RestartPlanDocument:
         "accept": None if plan.stop.accepted is None else plan.stop.accepted.pattern,
         "without_margin": plan.without_margin,
         "max_batch": plan.request.max_batch,
+        "down": list(plan.down),
         "batches": [_batch(batch) for batch in plan.batches],
+        "batches_if_up": plan.batches_if_up,
         "lower_bound": plan.lower_bound.batches,
         "bound_reason": plan.lower_bound.reason,
         "forcing": _forcing(plan.forcing),
@@ -178,6 +194,7 @@ def _batch(batch: RestartBatch) -> BatchDocument:
         "most_bytes": forecast.most_bytes,
         "at_minimum": forecast.at_minimum,
         "survivors": _loads(forecast),
+        "waits_for": list(batch.waits_for),
     }
 
 

@@ -1,35 +1,30 @@
-"""Every chosen broker stopped and started in the fewest batches, each safe with everything else up.
+"""Every chosen broker stopped and started in the fewest batches, each safe when its turn comes.
 
-Constraints: no batch does what `stopping.py` forbids; a batch has at most `max_batch` brokers, of one rack if requested.
-Goals, in order: the fewest batches; brokers that are down already first, controllers last, the active controller last of
-all; the least leadership moved first. Method: greedy orders, then CP-SAT if the lower bound is not met and the plan is small.
-Bound: `lower_bound` of search.py, in every plan. Test: tests/restart/test_planner.py, against every set of brokers.
+Constraints: no batch does what `stopping.py` forbids, in the state that was read with the brokers of earlier batches up and in
+sync; a batch has at most `max_batch` brokers, of one rack if requested. Goals, in order: what is down already first, the fewest
+batches; then controllers last, the active controller last of all; the least leadership moved first. Replicas that lag on
+brokers that are up get back in sync by themselves: batches that have to wait for that come late, and name it.
+Method: rollout.py; greedy orders, then CP-SAT if the lower bound is not met and the plan is small. Bound: `lower_bound` of
+search.py, in every plan. Test: tests/restart/test_planner.py, against every order of sets of brokers.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from rackspan.audit import ClusterMembers, PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.errors import UsageError
-from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, shown
+from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, any_in_row, shown
 from rackspan.reassign.optimizer.replica_lists import compacted
 from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
-from rackspan.restart.gain import ForcingPartitions, ReassignmentGain, forcing_partitions, reassigned
-from rackspan.restart.safe import marked, unknown_controllers, unknown_minimums, voters_left
-from rackspan.restart.search import (
-    Conflicts,
-    LowerBound,
-    chosen_conflicts,
-    dense_bound,
-    greedy_batches,
-    is_small,
-    lower_bound,
-    searched_batches,
-)
-from rackspan.restart.stopping import InSyncRows, StopPolicy, in_sync_rows
+from rackspan.restart.gain import NAMED, ForcingPartitions, ReassignmentGain, forcing_partitions, reassigned
+from rackspan.restart.rollout import Fleet, fleet_of, rolled_out
+from rackspan.restart.safe import marked, unknown_controllers, unknown_minimums
+from rackspan.restart.search import LowerBound
+from rackspan.restart.stopping import InSyncRows, StopPolicy, in_sync_rows, marks
 from rackspan.text import noun_and_ids
 
 
@@ -48,18 +43,24 @@ class RestartRequest:
 
 @dataclass(frozen=True, slots=True)
 class RestartBatch:
-    """Brokers that may stop together, and the load that is expected meanwhile."""
+    """Brokers that may stop together, and the load that is expected meanwhile.
+
+    `waits_for`: partitions that lack a replica in sync on a broker that is up, without which the batch may not stop; the first of them.
+    """
 
     brokers: tuple[int, ...]
     reason: str
     forecast: Forecast
+    waits_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class RestartPlan:
-    """Batches in order, with the proof of how few they can be.
+    """Batches in order, with the proof of how few they can be from the state that was read.
 
-    `blocked`: chosen brokers that can never be stopped safely. `forcing`: partitions that forbid to stop a whole rack, where
+    `down`: chosen brokers that are fenced, or whose controller is dead; they come first. `batches_if_up`: how many batches are
+    enough once these are up, None if nothing is down, or if one of them
+    may not stop again then. `blocked`: chosen brokers that can never be stopped safely. `forcing`: partitions that forbid to stop a whole rack, where
     there are more batches than racks. `without_margin`: partitions whose replication factor allows no such margin. `partial`: what could not be read; a plan with such a gap proves nothing.
     """
 
@@ -72,6 +73,8 @@ class RestartPlan:
     forcing: ForcingPartitions | None
     without_margin: int
     partial: tuple[str, ...]
+    down: tuple[int, ...] = ()
+    batches_if_up: int | None = None
 
 
 def plan_restart(
@@ -100,37 +103,54 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
     wanted = marked(members, chosen)[:-1]
     batch = snapshot_batch(all_up(snapshot, policy, chosen), policy)
     rows = in_sync_rows(batch, stop)
-    indices = np.flatnonzero(wanted)
-    conflicts = _conflicts(batch.members, rows, indices, request)
-    blocked = conflicts.blocked
-    searched, bound = _fewest(conflicts.without(blocked), batch.members.rack_map.rack_codes[indices[~blocked]], request)
-    free = indices[~blocked]
-    ordered = _ordered(snapshot, batch, [free[np.flatnonzero(mask)] for mask in searched])
+    ids, racks = members.rack_map.broker_ids, members.rack_map.rack_codes
+    fleet = fleet_of(members, snapshot, rows, wanted, request.max_batch or int(np.count_nonzero(wanted)))
+    batch = replace(batch, members=_revived(members, batch.members, ids[fleet.up.alive]))
+    rolled = rolled_out(fleet, racks, by_rack=request.by_rack)
+    down = np.flatnonzero(fleet.harmless | fleet.others_down)
+    ordered = _ordered(fleet, batch, rolled.first, rolled.rest, _lagging(snapshot, ids, rows))
+    every = [brokers for brokers, _ in ordered]
     return RestartPlan(
         snapshot=snapshot,
         request=request,
         stop=stop,
-        batches=tuple(_batches(batch, rows, ordered)),
-        lower_bound=bound,
-        blocked=blocked_brokers(batch, rows, policy, indices[blocked]),
+        batches=tuple(_batches(batch, rows, fleet, ordered)),
+        lower_bound=rolled.bound,
+        blocked=blocked_brokers(batch, rows, policy, np.flatnonzero(fleet.blocked)),
         without_margin=len(np.unique(rows.row[rows.margin_refused & _of_chosen(rows, wanted)])),
-        forcing=forcing_partitions(batch, rows, free, ordered),
+        forcing=forcing_partitions(batch, rows, np.flatnonzero(wanted & ~fleet.blocked), every),
         partial=(
             *snapshot.unread,
             *unknown_minimums(snapshot, batch, rows.take(_of_chosen(rows, wanted))),
             *unknown_controllers(batch.members),
         ),
+        down=tuple(ids[down].tolist()),
+        batches_if_up=_batches_if_up(fleet, racks, request) if len(down) else None,
     )
+
+
+def _batches_if_up(fleet: Fleet, racks: Int32s, request: RestartRequest) -> int | None:
+    """The batches of the same brokers if all of them were up; None if one might not stop then."""
+    started = replace(fleet.up, chosen=fleet.chosen & ~fleet.blocked)
+    if started.blocked.any():
+        return None
+    return len(rolled_out(started, racks, by_rack=request.by_rack).rest)
+
+
+def _revived(read: ClusterMembers, up: ClusterMembers, alive: Int32s) -> ClusterMembers:
+    """The members with all that is restarted up. `alive`: brokers with a controller that is alive then."""
+    living = frozenset(alive.tolist())
+    controllers = tuple(
+        replace(controller, alive=True) if controller.alive is False and int(controller.id) in living else controller
+        for controller in read.controllers
+    )
+    return replace(up, controllers=controllers)
 
 
 def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]) -> ClusterSnapshot:
     """The cluster with the chosen brokers up and every replica on a broker that is up in sync, as `watch` waits for it."""
     brokers = tuple(replace(broker, fenced=broker.fenced and broker.id not in chosen) for broker in snapshot.brokers)
-    controllers = tuple(
-        replace(controller, alive=True) if int(controller.id) in chosen and controller.alive is False else controller
-        for controller in snapshot.controllers
-    )
-    members = ClusterMembers(brokers, controllers, policy)
+    members = ClusterMembers(brokers, snapshot.controllers, policy)
     old = snapshot.partitions
     up = members.usable[members.rack_map.broker_index(old.replicas)]
     isr = compacted(np.where(up, old.replicas, np.int32(NO_BROKER)))
@@ -139,7 +159,6 @@ def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]
     return replace(
         snapshot,
         brokers=brokers,
-        controllers=controllers,
         partitions=replace(old, isr=isr, leader=np.where(leads, old.leader, first)),
     )
 
@@ -148,75 +167,63 @@ def _of_chosen(rows: InSyncRows, wanted: Bools) -> Bools:
     return np.asarray((np.append(wanted, False)[rows.brokers] & rows.in_sync).any(axis=1))
 
 
-def _conflicts(members: ClusterMembers, rows: InSyncRows, indices: Int64s, request: RestartRequest) -> Conflicts:
-    ids = members.rack_map.broker_ids
-    alive = members.voter_racks.keys() - members.dead_voters
-    voter = np.isin(ids[indices], list(alive))
-    quorum = voters_left(members, ())
-    voters_most = len(indices) if quorum is None else max(quorum.left - quorum.majority, 0)
-    most = len(indices) if request.max_batch is None else request.max_batch
-    if quorum is not None and not quorum.holds:
-        most = 0
-    return chosen_conflicts(rows, indices, len(ids), voter, voters_most, most)
+def _lagging(snapshot: ClusterSnapshot, ids: Int32s, rows: InSyncRows) -> Bools:
+    """Which entries of `rows` are not in sync as the cluster was read, and are not copied by a reassignment. Shape (E, W)."""
+    brokers = np.append(ids, NO_BROKER)[rows.brokers]
+    in_sync = np.zeros(brokers.shape, dtype=np.bool_)
+    for column in snapshot.partitions.isr[rows.row].T:
+        in_sync |= brokers == column[:, None]
+    if rows.by_target.any():
+        for column in snapshot.partitions.adding_replicas[rows.row].T:
+            in_sync |= (brokers == column[:, None]) & rows.by_target[:, None]
+    return np.asarray(rows.in_sync & ~in_sync)
 
 
-def _fewest(conflicts: Conflicts, racks: Int32s, request: RestartRequest) -> tuple[list[Bools], LowerBound]:
-    if not request.by_rack:
-        return _searched(conflicts, racks)
-    found: list[Bools] = []
-    total, reasons = 0, []
-    for rack in np.unique(racks).tolist():
-        inside = racks == rack
-        batches, bound = _searched(conflicts.without(~inside), racks[inside])
-        for batch in batches:
-            whole = np.zeros(len(racks), dtype=np.bool_)
-            whole[np.flatnonzero(inside)[batch]] = True
-            found.append(whole)
-        total += bound.batches
-        reasons.append(bound.batches)
-    return found, LowerBound(
-        total, f"{'+'.join(map(str, reasons))} for the racks, one at a time" if reasons else "no broker"
-    )
+Ordered: TypeAlias = list[tuple[Int64s, Int64s]]
+"""Batches as broker indices, each with the rows of partitions that it waits for."""
 
 
-def _searched(conflicts: Conflicts, racks: Int32s) -> tuple[list[Bools], LowerBound]:
-    """The fewest batches that are found, and the best bound that is proven."""
-    bound = lower_bound(conflicts)
-    best = greedy_batches(conflicts, racks, bound.batches) if conflicts.size else []
-    if len(best) > bound.batches:
-        bound = max(bound, dense_bound(conflicts), key=lambda one: one.batches)
-    while len(best) > bound.batches and is_small(conflicts, len(best) - 1):
-        fewer, none_exist = searched_batches(conflicts, len(best) - 1)
-        if none_exist:
-            bound = LowerBound(len(best), f"a search found that {len(best) - 1} batches are impossible")
-        elif fewer is None:
-            break
-        else:
-            best = fewer
-    return best, bound
-
-
-def _ordered(snapshot: ClusterSnapshot, batch: PartitionBatch, batches: Sequence[Int64s]) -> list[Int64s]:
-    """In the order of a roll-out: the brokers of each batch as indices."""
+def _ordered(
+    fleet: Fleet, batch: PartitionBatch, first: Sequence[Int64s], rest: Sequence[Int64s], lagging: Bools
+) -> Ordered:
+    """In the order of a roll-out: what is down, then what may stop at once, controllers last."""
     ids = batch.members.rack_map.broker_ids
     led = np.bincount(batch.leader_index[batch.leader_index >= 0], minlength=len(ids))
-    down = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
     voters = batch.members.voter_racks.keys()
-    active = {int(controller.id) for controller in snapshot.controllers if controller.active}
+    active = {int(controller.id) for controller in batch.members.controllers if controller.active}
 
-    def rank(brokers: Int64s) -> tuple[bool, bool, bool, int, list[int]]:
+    def rank(brokers: Int64s) -> tuple[bool, bool, int, list[int]]:
         held = set(ids[brokers].tolist())
-        # Without the brokers that are down no other batch may be safe.
-        return not held & down, bool(held & active), bool(held & voters), int(led[brokers].sum()), sorted(held)
+        return bool(held & active), bool(held & voters), int(led[brokers].sum()), sorted(held)
 
-    return sorted(batches, key=rank)
+    out_of_sync = any_in_row(lagging)
+    rows = fleet.rows.take(out_of_sync)
+    out = lagging[out_of_sync] | np.append(fleet.fenced, False)[rows.brokers]
+    restarted, found = np.zeros(len(ids) + 1, dtype=np.bool_), Ordered()
+
+    def waits_for(brokers: Int64s) -> Int64s:
+        """The partitions that forbid the stop until their replicas on brokers that are up are back in sync."""
+        left = rows.without(out & ~restarted[rows.brokers])
+        return np.unique(rows.row[left.blocks(left.left_without(marks(len(ids), brokers)))])
+
+    waiting = sorted(rest, key=rank)
+    for brokers in first:
+        found.append((brokers, waits_for(brokers)))
+        restarted[brokers] = True
+    while waiting:
+        waits = [waits_for(brokers) for brokers in waiting] if len(rows) else [np.zeros(0, dtype=np.int64)]
+        at = next((at for at, partitions in enumerate(waits) if not len(partitions)), 0)
+        found.append((waiting[at], waits[at]))
+        restarted[waiting.pop(at)] = True
+    return found
 
 
-def _batches(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s]) -> list[RestartBatch]:
+def _batches(batch: PartitionBatch, rows: InSyncRows, fleet: Fleet, ordered: Ordered) -> list[RestartBatch]:
     members = batch.members
     ids, codes = members.rack_map.broker_ids, members.rack_map.rack_codes
     found = []
-    for brokers, forecast in zip(ordered, forecasts(batch, rows, ordered), strict=True):
+    predicted = forecasts(batch, rows, [brokers for brokers, _ in ordered], fleet.fenced)
+    for (brokers, waits), forecast in zip(ordered, predicted, strict=True):
         held = tuple(sorted(ids[brokers].tolist()))
         racks = np.unique(codes[brokers])
         where = f"{len(racks)} racks"
@@ -227,5 +234,7 @@ def _batches(batch: PartitionBatch, rows: InSyncRows, ordered: Sequence[Int64s])
             int(controller.id) for controller in members.controllers if controller.active and int(controller.id) in held
         ]
         reason = f"{where}, {noun_and_ids('controller', voters)}" if voters else where
-        found.append(RestartBatch(held, f"{reason}, controller {active[0]} is active" if active else reason, forecast))
+        reason = f"{reason}, controller {active[0]} is active" if active else reason
+        names = tuple(f"{batch.topic(row)}-{batch.rows.partition[row]}" for row in waits[:NAMED].tolist())
+        found.append(RestartBatch(held, reason, forecast, names))
     return found

@@ -40,7 +40,8 @@ class StopJudgement:
     """The effect of a stop on each partition that suffers, in one list each, the gravest that applies.
 
     `without_margin`: their replication factor allows none. `accepted`: what would block, of topics that may suffer. `already`: harmed now, and not worse without the
-    brokers. `partial`: what could not be read and decides. `controllers`: None if the snapshot lists no voter.
+    brokers. `partial`: what could not be read and decides. `controllers`: None if the snapshot lists no voter. `all_down`: every
+    broker is fenced, and in the process of no voter that is alive.
     """
 
     brokers: tuple[int, ...]
@@ -55,6 +56,7 @@ class StopJudgement:
     already: Suffering
     controllers: VotersLeft | None
     partial: tuple[str, ...]
+    all_down: bool = False
 
     @property
     def blocking(self) -> Suffering:
@@ -69,8 +71,11 @@ class StopJudgement:
 
     @property
     def safe(self) -> bool:
-        """Whether they may stop. What could not be read may suffer, so nothing is safe then."""
-        quorum_holds = self.controllers is None or self.controllers.holds
+        """Whether they may stop. What could not be read may suffer, so nothing is safe then.
+
+        Without a majority no leader is elected, so that nothing may stop that is up.
+        """
+        quorum_holds = self.controllers is None or self.controllers.holds or self.all_down
         return quorum_holds and not self.blocking and not self.partial
 
 
@@ -86,6 +91,8 @@ def judge_stop(
     harmed_already = judge_loss(batch, frozenset()).harmed
     worse = np.zeros(len(batch.rows), dtype=np.bool_)
     worse[lists.partitions_suffering] = True
+    fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
+    quorum = voters_left(batch.members, brokers)
     return StopJudgement(
         brokers=tuple(sorted(brokers)),
         policy=stop,
@@ -97,8 +104,9 @@ def judge_stop(
         without_margin=lists.without_margin(),
         accepted=lists.accepted(),
         already=tuple(_already(batch, np.flatnonzero(harmed_already & ~worse))),
-        controllers=voters_left(batch.members, brokers),
+        controllers=quorum,
         partial=(*snapshot.unread, *unknown_minimums(snapshot, batch, reached), *unknown_controllers(batch.members)),
+        all_down=fenced.issuperset(brokers) and batch.members.dead_voters.issuperset(quorum.stopped if quorum else ()),
     )
 
 

@@ -328,9 +328,12 @@ def is_small(conflicts: Conflicts, batches: int) -> bool:
     return conflicts.size * batches <= CELLS_MOST and pairs * batches <= _PAIRS_MOST
 
 
-def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | None, bool]:
+def searched_batches(
+    conflicts: Conflicts, batches: int, first: tuple[Conflicts, Bools] | None = None
+) -> tuple[list[Bools] | None, bool]:
     """All brokers in so many batches, None if none was found, and whether it is proven that there are none.
 
+    `first`: other conflicts of the first batch, in which its mask (n,) has brokers that it holds in any case. It may be empty.
     Constraints: each broker in one batch; of every set that may not stop together one broker elsewhere. Sets of two are known;
     larger ones are added when a solution breaks them, so that "infeasible" is always a proof and a solution is always judged by
     the whole rule. Method: OR-tools' CP-SAT. Bound: CP-SAT's own, by deterministic time, so that equal inputs give equal
@@ -340,19 +343,25 @@ def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | 
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
+    rules = [conflicts] * batches
     cells = [
         [model.new_bool_var(f"{broker} in {batch}") for batch in range(batches)] for broker in range(conflicts.size)
     ]
+    if first is None:
+        for batch, broker in enumerate(_first_conflicting(conflicts, batches)):
+            model.add(cells[broker][batch] == 1)
+    else:
+        rules[0], held = first
+        for broker in range(conflicts.size):
+            if held[broker] or rules[0].blocked[broker]:
+                model.add(cells[broker][0] == int(held[broker]))
     for row in cells:
         model.add_exactly_one(row)
-    for batch in range(batches):
-        model.add(sum(row[batch] for row in cells) <= conflicts.most)
-        model.add(sum(cells[voter][batch] for voter in np.flatnonzero(conflicts.voter)) <= conflicts.voters_most)
-    for first, second in np.argwhere(np.triu(conflicts.pairs)).tolist():
-        for batch in range(batches):
-            model.add_bool_or(cells[first][batch].negated(), cells[second][batch].negated())
-    for batch, broker in enumerate(_first_conflicting(conflicts, batches)):
-        model.add(cells[broker][batch] == 1)
+    for batch, rule in enumerate(rules):
+        model.add(sum(row[batch] for row in cells) <= rule.most)
+        model.add(sum(cells[voter][batch] for voter in np.flatnonzero(rule.voter)) <= rule.voters_most)
+        for one, other in np.argwhere(np.triu(rule.pairs)).tolist():
+            model.add_bool_or(cells[one][batch].negated(), cells[other][batch].negated())
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     # CP-SAT would take Ctrl-C as a time limit, and the command go on.
@@ -367,12 +376,17 @@ def searched_batches(conflicts: Conflicts, batches: int) -> tuple[list[Bools] | 
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None, False
         found = [np.array([bool(solver.value(row[batch])) for row in cells]) for batch in range(batches)]
-        broken = [together for batch in found for together in _forbidden_sets(conflicts, batch)]
+        broken = [
+            (rule, together)
+            for batch, rule in zip(found, rules, strict=True)
+            for together in _forbidden_sets(rule, batch)
+        ]
         if not broken:
-            return [batch for batch in found if batch.any()], False
-        for together in broken:
-            for batch in range(batches):
-                model.add_bool_or(cells[broker][batch].negated() for broker in together)
+            return [batch for at, batch in enumerate(found) if batch.any() or (first and at == 0)], False
+        for broken_rule, together in broken:
+            for batch, rule in enumerate(rules):
+                if rule is broken_rule:
+                    model.add_bool_or(cells[broker][batch].negated() for broker in together)
     return None, False
 
 

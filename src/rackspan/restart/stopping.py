@@ -6,7 +6,7 @@ it is, and as the end of its reassignment leaves it, which may come at any time.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -144,6 +144,11 @@ class InSyncRows:
     def left_without(self, stopped: Bools) -> Bools:
         """What stays in sync without the brokers that `stopped` marks by index; its last entry, index −1, is False."""
         return np.asarray(self.in_sync & ~stopped[self.brokers])
+
+    def without(self, out: Bools) -> "InSyncRows":
+        """The same with fewer in sync. `out`: by broker index, its last entry, index −1, ignored; or of shape (E, W)."""
+        marked = out if out.ndim > 1 else out[self.brokers]
+        return replace(self, brokers=np.where(marked, np.int32(-1), self.brokers))
 
     def take(self, rows: SelectedRows) -> "InSyncRows":
         """The rows selected by a mask or by indices."""

@@ -1,12 +1,15 @@
 """The next effect of a rolling restart, decision by decision."""
 
 from dataclasses import replace
+from random import Random
 
 import msgspec
 import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.model import BrokerId, ClusterSnapshot, Controller, TopicPartition
+from rackspan.model.json_format import from_document
+from rackspan.restart import plan_restart
 from rackspan.restart.execution.decision import (
     AwaitBrokers,
     CommandStatus,
@@ -27,9 +30,16 @@ from rackspan.restart.execution.events import (
     RestartEvent,
     RestartStarted,
     RestartState,
+    after,
     replay,
 )
+from rackspan.restart.execution.plan_file import batches_of
+from tests.audit.brute_force import document
+from tests.depth import at_depth
+from tests.restart.brute_force import caught_up, may_stop, with_restarted
+from tests.restart.clusters import random_cluster, random_policies
 from tests.restart.execution.snapshots import BATCHES, cluster
+from tests.restart.test_planner import all_read
 
 
 def state_after(*events: RestartEvent) -> RestartState:
@@ -275,3 +285,89 @@ def test_a_batch_is_judged_by_what_its_plan_lets_a_stop_cost() -> None:
     reason = "orders-0: brokers 2,3 left in sync, the minimum is 2 and the margin 1"
     assert waits(RestartState(with_margin), wide).why.endswith(reason)
     assert isinstance(effect(state_after(), wide), RecordEvent)
+
+
+def test_a_batch_that_needs_a_broker_of_a_later_one_does_not_wait_for_ever() -> None:
+    """Broker 5 went down after the plan was made: nobody restarts it before its batch."""
+    down = cluster(fenced=(5,))
+    reason = "logs-0: broker 2 left in sync, min.insync.replicas requires 2"
+    for command in (None, CommandStatus()):
+        assert waits(state_after(), cluster(fenced=(2,)), command) == AwaitBrokers(
+            f"batch 1 of 3 (brokers 1,4) may not stop yet: {reason.replace('2 left', '3 left')}"
+            " (2 more in rackspan restart safe); broker 2 of a later batch is down",
+            3,
+            "start broker 2, and run the same command again to resume, or make the plan again: what is down comes first in it",
+        )
+    assert waits(state_after(), down).remedy is not None
+    dead = tuple(Controller(BrokerId(voter), alive=voter != 2) for voter in (1, 2, 3))
+    assert "; broker 2 of a later batch is down" in waits(state_after(), replace(cluster(), controllers=dead)).why
+
+
+def test_a_batch_that_is_down_is_started_without_a_majority() -> None:
+    """It takes nothing away, and brings voters back."""
+    dead = tuple(Controller(BrokerId(voter), alive=voter == 2) for voter in (1, 2, 4))
+    assert effect(state_after(), replace(cluster(fenced=(1, 4)), controllers=dead)) == RecordEvent(
+        BatchStarted(1, {1: {}, 4: {}})
+    )
+
+
+class Fleet:
+    """A cluster of plain documents that is read once a second, and whose replicas on brokers that are up get in sync in time."""
+
+    def __init__(self, found: ClusterSnapshot) -> None:
+        self.cluster = document(found)
+        self.back_in: dict[frozenset[int], int] = {}
+
+    def read(self) -> ClusterSnapshot:
+        for batch, seconds in list(self.back_in.items()):
+            self.back_in[batch] = seconds - 1
+            if seconds == 1:
+                self.cluster = with_restarted(self.cluster, batch)
+                del self.back_in[batch]
+        return from_document({"version": 1, **self.cluster}).snapshot
+
+    def restart(self, batch: frozenset[int]) -> None:
+        self.cluster = {
+            **self.cluster,
+            "brokers": [
+                {**broker, "fenced": broker["fenced"] or broker["id"] in batch} for broker in self.cluster["brokers"]
+            ],
+            "controllers": [
+                {**controller, "alive": False if controller["id"] in batch else controller["alive"]}
+                for controller in self.cluster["controllers"]
+            ],
+        }
+        self.back_in[batch] = 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("execute", [False, True], ids=["watch", "exec"])
+def test_a_plan_of_a_cluster_that_is_partly_down_is_followed_to_its_end(execute: bool) -> None:
+    followed = 0
+    for seed in range(at_depth(test=150, check=40, soak=1_000)):
+        rng = Random(seed)
+        snapshot, (policy, stop) = random_cluster(rng, 7), random_policies(rng)
+        fleet = Fleet(all_read(snapshot, policy))
+        # A replica that lags gets in sync by itself.
+        fleet.cluster = caught_up(fleet.cluster)
+        plan = plan_restart(fleet.read(), policy, stop)
+        state = replay([RestartStarted(batches_of(plan))])
+        for _second in range(40 * (len(plan.batches) + 1)):
+            command = CommandStatus(exit_status=0 if state.command_pid else None) if execute else None
+            effect = decide(state, fleet.read(), policy, command)
+            if isinstance(effect, RestartFinished):
+                break
+            if isinstance(effect, RunCommand):
+                state = after(state, CommandStarted(effect.brokers, 7))
+                fleet.restart(frozenset(effect.brokers))
+            if isinstance(effect, ElectLeadersOfBatch):
+                state = after(state, LeadersElected())
+            if isinstance(effect, RecordEvent):
+                if isinstance(effect.event, BatchStarted):
+                    assert may_stop(fleet.cluster, frozenset(state.brokers), policy, stop), seed
+                    if not execute:
+                        fleet.restart(frozenset(state.brokers))
+                state = after(state, effect.event)
+        assert isinstance(effect, RestartFinished), (seed, effect)
+        followed += bool(plan.down)
+    assert followed > 10

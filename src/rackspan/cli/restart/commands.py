@@ -155,7 +155,16 @@ def plan(
 app.command("watch")(watch)
 
 _STOP_COLUMNS = ("list", *SufferingDocument.__annotations__)
-_BATCH_COLUMNS = ("batch", "brokers", "reason", "leaders_moved", "most_leaders", "most_bytes", "at_minimum")
+_BATCH_COLUMNS = (
+    "batch",
+    "brokers",
+    "reason",
+    "leaders_moved",
+    "most_leaders",
+    "most_bytes",
+    "at_minimum",
+    "waits_for",
+)
 
 
 def _stop_rows(document: StopDocument) -> Iterator[dict[str, Any]]:

@@ -122,6 +122,14 @@ def _batches(document: RestartPlanDocument) -> Iterator[RenderableType]:
         ),
     )
     yield Text()
+    for number, batch in enumerate(document["batches"], 1):
+        if batch["waits_for"]:
+            first, more = batch["waits_for"][0], len(batch["waits_for"]) > 1
+            yield Text(
+                f"batch {number} may stop once {first}{' and others' * more} {'have' if more else 'has'} every replica "
+                "in sync that is on a broker that is up",
+                style="yellow",
+            )
 
 
 def _blocked(blocked: Sequence[BlockedDocument]) -> Iterator[RenderableType]:
@@ -162,7 +170,13 @@ def _plan_verdict(document: RestartPlanDocument) -> Text:
     batches, bound = len(document["batches"]), document["lower_bound"]
     if not batches:
         return Text("no batch: nothing can be restarted" if document["blocked"] else "no batch: nothing to restart")
-    words = f"{count_noun(batches, 'batch', plural='batches')}"
+    words, state = count_noun(batches, "batch", plural="batches"), ""
+    down, if_up = document["down"], document["batches_if_up"]
+    if down:
+        which, are = noun_and_ids("broker", down), "is" if len(down) == 1 else "are"
+        words, state = f"{words}, {which} first, which {are} down", " from this state"
+        if if_up is not None and if_up < batches:
+            words += f" (with {which} up, {count_noun(if_up, 'batch', plural='batches')} would do)"
     if batches == bound:
-        return Text(f"{words}; no plan needs fewer: {document['bound_reason']}", style="bold green")
-    return Text(f"{words}; fewer than {bound} are impossible: {document['bound_reason']}", style="bold yellow")
+        return Text(f"{words}; no plan needs fewer{state}: {document['bound_reason']}", style="bold green")
+    return Text(f"{words}; fewer than {bound} are impossible{state}: {document['bound_reason']}", style="bold yellow")

@@ -115,17 +115,30 @@ def _refusal(
     brokers: tuple[int, ...],
     command: CommandStatus | None,
 ) -> AwaitBrokers | None:
-    """Why the brokers may not stop yet; None if they may. Those that are down already need no leave."""
-    up = [broker for broker in brokers if is_up(snapshot, broker)]
-    judged = judge_stop(snapshot, up, policy, state.batches.stop)
+    """Why the brokers may not stop yet; None if they may. Those that are down already take nothing away."""
+    judged = judge_stop(snapshot, [broker for broker in brokers if snapshot.broker(broker)], policy, state.batches.stop)
     if judged.safe:
         return None
     count, why = _first_reason(judged)
-    return AwaitBrokers(
-        f"{_named(state)} may not stop yet: {why}",
-        count,
-        None if command is None else f"see rackspan restart safe --broker {','.join(map(str, brokers))}; {RESUME}",
-    )
+    remedy = None if command is None else f"see rackspan restart safe --broker {','.join(map(str, brokers))}; {RESUME}"
+    down = [
+        broker
+        for batch in state.batches.batches[state.done + 1 :]
+        for broker in batch.brokers
+        if _is_down(snapshot, broker)
+    ]
+    if down:
+        # Its own turn never comes if this batch needs it.
+        which = noun_and_ids("broker", sorted(down))
+        why = f"{why}; {which} of a later batch {'is' if len(down) == 1 else 'are'} down"
+        remedy = f"start {which}, and {RESUME}, or make the plan again: what is down comes first in it"
+    return AwaitBrokers(f"{_named(state)} may not stop yet: {why}", count, remedy)
+
+
+def _is_down(snapshot: ClusterSnapshot, broker: int) -> bool:
+    """Whether a broker is not up, or the controller in its process is dead."""
+    dead = (int(one.id) == broker and one.voter and one.alive is False for one in snapshot.controllers)
+    return not is_up(snapshot, broker) or any(dead)
 
 
 def _first_reason(judged: StopJudgement) -> tuple[int, str]:
