@@ -494,11 +494,8 @@ def advise(
 
     `snapshot`: the one of the second reading of `passed`. Savings below `least_bytes_a_month` are left out.
     """
-    found = [*_advice.risks(snapshot, policy, audit(snapshot, policy).findings)]
-    if passed is not None:
-        least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
-        found += _advice.savings(*_advice.measured_traffic(passed), policy, prices, least)
-    return _advice.ranked(found)
+    least = _advice.LEAST_BYTES_A_MONTH if least_bytes_a_month is None else least_bytes_a_month
+    return _advice.advise(snapshot, policy, passed, prices, least)
 
 
 # ── restart brokers

@@ -72,6 +72,23 @@ def test_what_was_measured_is_what_passed_between_the_readings() -> None:
     ]
 
 
+def test_of_a_repaired_cluster_it_is_what_would_have_passed_there() -> None:
+    """Broker 2 leads in place of broker 1: what is written and what a member without a rack reads goes to its rack, r2."""
+    interval = passed()
+    rows = interval.after.snapshot.partitions
+    repaired = replace(interval.after.snapshot, partitions=replace(rows, leader=rows.leader * 0 + 2))
+    traffic, causes = measured_traffic(interval, repaired)
+    assert traffic.snapshot is repaired
+    assert [(flow.link.source_rack, flow.link.destination_rack, flow.size_bytes) for flow in traffic.produced] == [
+        ("r3", "r2", 300)
+    ]
+    assert [read.served_from for reads in traffic.reads for each in reads.members for read in each.reads] == [
+        "r2",
+        "r2",
+    ]
+    assert [each.cause for each in causes] == ["no-client-rack"]
+
+
 def flow(
     size: int | None, path: TrafficPath = CONSUME, source: str | None = "r1", assumption: str = "read once"
 ) -> TrafficFlow:

@@ -46,7 +46,9 @@ def measured(
 
 def advised(traffic: MeasuredTraffic, least: int = 1) -> tuple[list[Advice], ReadingGroup]:
     (reads,) = traffic.reads
-    return group_savings(traffic, reads, find_causes(reads, traffic.snapshot), Terms(1.0, None, least))
+    groups = [ReadingGroup(reads, traffic.selectors)]
+    found, (group,) = group_savings(traffic, groups, 0, find_causes(reads, traffic.snapshot), Terms(1.0, None, least))
+    return found, group
 
 
 def words(advice: Advice) -> tuple[str, ...]:
@@ -79,6 +81,24 @@ def test_brokers_that_direct_a_member_to_a_leader_in_its_own_rack_are_not_restar
     assert [(each.kind, each.command, each.cost) for each in found] == [
         ("read-in-rack", "set client.rack to the rack of each member and restart", "a restart of 1 member")
     ]
+
+
+def test_brokers_that_are_not_restarted_direct_readers_to_leaders_after_any_assignment() -> None:
+    """Member b would be assigned partition 0, which has a replica in its rack, and read it from broker 1 all the same."""
+    places = World(
+        {1: "r1", 2: "r2", 3: "r3"},
+        {("t", at): (held[0], held, held) for at, held in enumerate(([1, 2], [3, 1], [3, 2], [1]))},
+        {1: LEADER, 2: RACK_AWARE, 3: RACK_AWARE},
+        declared={"a": "r1", "b": None},
+        reads={"a": [("t", 0), ("t", 3)], "b": [("t", 1), ("t", 2)]},
+        hosts={"a": "10.1.0.1", "b": "10.2.0.1"},
+    )
+    networks = ClientNetworks({"10.1.0.0/16": "r1", "10.2.0.0/16": "r2"})
+    found, group = advised(measured(places, networks=networks))
+    assert [(each.kind, each.cost, each.bytes_a_month) for each in found] == [
+        ("read-in-rack", "a restart of 1 member", a_month(1))
+    ]
+    assert group.selectors[1] is LEADER
 
 
 def test_brokers_alone_are_restarted_where_every_member_names_its_rack() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from rackspan import api, pipeline
+from rackspan.advice import ranked
 from rackspan.audit import RackPolicy
 from rackspan.demo.fleet import FleetFault, SyntheticFleet, synthetic_fleet
 from rackspan.errors import InvalidWarehouse, UsageError
-from rackspan.pipeline.advised import advise_stored
+from rackspan.pipeline.advised import _advice, advise_stored
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.warehouse import Warehouse
 from rackspan.text import utc_text
@@ -68,6 +69,16 @@ def test_the_table_has_what_the_pure_functions_find(fleet: SyntheticFleet, wareh
     ]
     by_cluster = {cluster.name: sum(row["cluster_id"] == cluster.name for row in rows) for cluster in fleet.clusters}
     assert by_cluster == {cluster.name: len(cluster.faults) for cluster in fleet.clusters}
+
+
+def test_savings_keep_the_order_in_which_the_table_has_them() -> None:
+    """A smaller one may be what a larger one rests on."""
+    columns = ("topic", "group_id", "reason", "money_a_month", "command", "cost", "undo", "assumption")
+    rows = [
+        dict.fromkeys(columns, "") | {"concern": "money", "kind": kind, "bytes_a_month": size, "rank": rank}
+        for kind, size, rank in (("largest", 900, 3), ("first", 5, 2), ("last", 7, 4))
+    ]
+    assert [advice.kind for advice in ranked(map(_advice, rows))] == ["first", "largest", "last"]
 
 
 def test_a_warehouse_of_several_clusters_needs_a_name_of_one(warehouse: Warehouse) -> None:

@@ -39,21 +39,6 @@ class Advice:
 
 
 def ranked(advice: Iterable[Advice]) -> list[Advice]:
-    """By concern; risks and warnings in their order of repair; savings by money, then by bytes.
-
-    Savings without a price come after those with one: what they save is not known in money.
-    """
+    """By concern, and within one in the order in which to follow it: each figure is true once those before it are carried out."""
     order = list(Concern)
-    return sorted(
-        advice,
-        key=lambda each: (
-            order.index(each.concern),
-            each.place,
-            each.money_a_month is None,
-            -(each.money_a_month or 0),
-            -(each.bytes_a_month or 0),
-            each.kind,
-            each.topic or "",
-            each.group or "",
-        ),
-    )
+    return sorted(advice, key=lambda each: (order.index(each.concern), each.place))

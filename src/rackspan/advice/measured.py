@@ -8,6 +8,7 @@ from typing import Final
 
 from rackspan.advice.advice import Advice, Concern
 from rackspan.clients import ClientFinding, GroupReads, ReplicaSelectors, find_causes, measured_reads
+from rackspan.clients.reads import read_again
 from rackspan.model import ClusterSnapshot
 from rackspan.traffic import (
     GroupProgress,
@@ -20,6 +21,7 @@ from rackspan.traffic import (
     reading_as_measured,
 )
 from rackspan.traffic.bill import MONTH_SECONDS
+from rackspan.traffic.what_if import produced_with_leaders_of
 
 LEAST_BYTES_A_MONTH: Final = 10 * 2**30
 """Savings below it are left out: at 0.02 a GB they are 20 cents."""
@@ -42,22 +44,31 @@ class MeasuredTraffic:
     through_gateway: frozenset[str] = frozenset()
 
 
-def measured_traffic(passed: Interval) -> tuple[MeasuredTraffic, list[ClientFinding]]:
-    """What passed, and why groups read across racks."""
+def measured_traffic(
+    passed: Interval, repaired: ClusterSnapshot | None = None
+) -> tuple[MeasuredTraffic, list[ClientFinding]]:
+    """What passed, and why groups read across racks; of a `repaired` cluster what would have passed in it, and why."""
     after, counted = passed.after, passed.counted
-    measured = [measured_reads(group, after.groups, read_bytes(counted)) for group in passed.reads]
-    pairs = [*zip(passed.reads, measured, strict=True)]
+    cluster = repaired or after.snapshot
+    reads = (
+        passed.reads if repaired is None else [read_again(group, cluster, after.selectors) for group in passed.reads]
+    )
+    produced = [flow for flow in passed.flows if flow.link.path is TrafficPath.PRODUCE]
+    if repaired is not None:
+        produced = [*produced_with_leaders_of(produced, passed.volumes.bytes_in, after.snapshot, repaired)]
+    measured = [measured_reads(group, after.groups, read_bytes(counted)) for group in reads]
+    pairs = [*zip(reads, measured, strict=True)]
     traffic = MeasuredTraffic(
-        after.snapshot,
+        cluster,
         passed.volumes,
         [reading_as_measured(group, measure, counted) for group, measure in pairs],
         passed.progress,
         passed.seconds,
         after.selectors,
-        [flow for flow in passed.flows if flow.link.path is TrafficPath.PRODUCE],
+        produced,
         frozenset(flow.client_id for flow in counted if flow.path is not TrafficPath.PRODUCE),
     )
-    return traffic, [cause for group, measure in pairs for cause in find_causes(group, after.snapshot, measure)]
+    return traffic, [cause for group, measure in pairs for cause in find_causes(group, cluster, measure)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ from rackspan.traffic.what_if import (
 _BY_CLIENT: Final = ("no-client-rack", "rack-not-reported", "unknown-client-rack", "wrong-client-rack")
 """Causes that settings of clients remove."""
 
+NO_SELECTOR: Final = "no-replica-selector"
+"""The cause that a setting of brokers removes."""
 
 _UNDO: Final = "take the settings back and restart"
 
@@ -44,29 +46,70 @@ class ReadingGroup:
         return self.reads.group.group_id
 
 
-def group_savings(
-    traffic: MeasuredTraffic, reads: GroupReads, findings: Sequence[ClientFinding], terms: Terms
-) -> tuple[list[Advice], ReadingGroup]:
-    """The advice about one group, each on top of the one before, and how the group reads once all of it is followed.
+def selector_saving(
+    traffic: MeasuredTraffic, groups: Sequence[ReadingGroup], findings: Sequence[ClientFinding], terms: Terms
+) -> tuple[Advice, list[ReadingGroup]] | None:
+    """Brokers that select replicas by rack, if members of several groups name racks without effect; the groups as they read then.
 
-    `findings` are those of this group.
+    It is one change for all of them, so it is one piece of advice. Of a single group it is part of `read-in-rack`.
     """
-    group = ReadingGroup(reads, traffic.selectors)
+    without_effect = {each.group for each in findings if each.cause == NO_SELECTOR}
+    if len(without_effect) < 2:
+        return None
+    remedy = Remedy(
+        kind="read-in-rack",
+        reason=f"client.rack is set and has no effect in {len(without_effect)} groups: brokers direct every reader to the leader",
+        command=SELECTOR_REMEDY,
+        cost=f"a restart of {_every_broker(traffic)}",
+        undo=_UNDO,
+    )
+    changed = _before_selecting_brokers(traffic, groups)
+    advice = saving(remedy, _flows(traffic, groups), _flows(traffic, changed), terms)
+    return None if advice is None else (advice, changed)
+
+
+def group_savings(
+    traffic: MeasuredTraffic, groups: Sequence[ReadingGroup], at: int, findings: Sequence[ClientFinding], terms: Terms
+) -> tuple[list[Advice], list[ReadingGroup]]:
+    """The advice about the group at an index, each on top of the one before, and how all groups read once it is followed.
+
+    `findings` are those of this group. Other groups change if brokers have to select replicas by rack: the first advice
+    with that saves what all groups save by it.
+    """
+    groups = list(groups)
     advised: list[Advice] = []
     for remedies in (_at_home, _through_gateways, _assigned, _by_strategy):
-        found = remedies(traffic, group, findings)
+        found = remedies(traffic, groups[at], findings)
         if found is None:
             continue
         remedy, changed = found
-        advice = saving(remedy, _flows(traffic, group), _flows(traffic, changed), terms)
+        then = [changed]
+        now = [groups[at]]
+        if directs_to_leaders(groups[at]) and not directs_to_leaders(changed):
+            others = [each for other, each in enumerate(groups) if other != at]
+            now, then = [*now, *others], [*then, *_before_selecting_brokers(traffic, others)]
+        advice = saving(remedy, _flows(traffic, now), _flows(traffic, then), terms)
         if advice is not None:
             advised.append(advice)
-            group = changed
-    return advised, group
+            groups[at] = changed
+            if len(then) > 1:
+                groups = [*then[1 : at + 1], changed, *then[at + 1 :]]
+    return advised, groups
 
 
-def _flows(traffic: MeasuredTraffic, group: ReadingGroup) -> tuple[TrafficFlow, ...]:
-    return consume_flows(traffic.snapshot, traffic.volumes, [group.reads], traffic.progress)
+def directs_to_leaders(group: ReadingGroup) -> bool:
+    """Whether brokers direct every reader to the leader."""
+    return ReplicaSelectors.LEADER in group.selectors.values()
+
+
+def _before_selecting_brokers(traffic: MeasuredTraffic, groups: Sequence[ReadingGroup]) -> list[ReadingGroup]:
+    """The groups before brokers all of which select replicas by rack."""
+    selectors = selecting_by_rack(traffic.snapshot)
+    return [ReadingGroup(read_again(group.reads, traffic.snapshot, selectors), selectors) for group in groups]
+
+
+def _flows(traffic: MeasuredTraffic, groups: Sequence[ReadingGroup]) -> tuple[TrafficFlow, ...]:
+    return consume_flows(traffic.snapshot, traffic.volumes, [group.reads for group in groups], traffic.progress)
 
 
 def _at_home(
@@ -76,11 +119,11 @@ def _at_home(
     gateway = _members_for_gateways(traffic, group, findings)
     causes = [each for each in findings if each.cause in _BY_CLIENT and not gateway.issuperset(each.members)]
     members = {member for each in causes for member in each.members} - gateway
-    selector = [each for each in findings if each.cause == "no-replica-selector"]
+    selector = [each for each in findings if each.cause == NO_SELECTOR]
     if not members and not selector:
         return None
-    home = _read_at_home(traffic.snapshot, group, members)
     brokers = _selecting(traffic, group)
+    home = _read_at_home(traffic.snapshot, group, members, selecting=bool(brokers))
     restarts = [*([count_noun(len(members), "member")] if members else []), *brokers.values()]
     remedy = Remedy(
         kind="read-in-rack",
@@ -126,7 +169,7 @@ def _through_gateways(
         undo="take [readers] back, and SIGHUP",
         group=group.id,
     )
-    return remedy, _read_at_home(traffic.snapshot, group, members)
+    return remedy, _read_at_home(traffic.snapshot, group, members, selecting=bool(brokers))
 
 
 def _members_for_gateways(
@@ -143,8 +186,15 @@ def _members_for_gateways(
     )
 
 
-def _read_at_home(snapshot: ClusterSnapshot, group: ReadingGroup, members: set[str] | frozenset[str]) -> ReadingGroup:
-    return ReadingGroup(reading_at_home(group.reads, snapshot, members), selecting_by_rack(snapshot))
+def _read_at_home(
+    snapshot: ClusterSnapshot, group: ReadingGroup, members: set[str] | frozenset[str], *, selecting: bool
+) -> ReadingGroup:
+    """The group once members name their rack. Brokers are as they are if they are not `selecting`, unknown ones as if they did."""
+    home, by_rack = reading_at_home(group.reads, snapshot, members), selecting_by_rack(snapshot)
+    if selecting or not directs_to_leaders(group):
+        return ReadingGroup(home, by_rack)
+    known = {broker: each for broker, each in group.selectors.items() if each is ReplicaSelectors.LEADER}
+    return ReadingGroup(read_again(home, snapshot, by_rack | known), by_rack | known)
 
 
 def _selecting(traffic: MeasuredTraffic, group: ReadingGroup) -> dict[str, str]:
@@ -157,8 +207,11 @@ def _selecting(traffic: MeasuredTraffic, group: ReadingGroup) -> dict[str, str]:
         for member in group.reads.members
         for read in member.reads
     )
-    brokers = count_noun(len(traffic.snapshot.brokers), "broker")
-    return {SELECTOR_REMEDY: f"each of {brokers}, once for all groups"} if needed else {}
+    return {SELECTOR_REMEDY: f"{_every_broker(traffic)}, once for all groups"} if needed else {}
+
+
+def _every_broker(traffic: MeasuredTraffic) -> str:
+    return f"each of {count_noun(len(traffic.snapshot.brokers), 'broker')}"
 
 
 def _assigned(

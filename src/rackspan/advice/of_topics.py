@@ -83,13 +83,14 @@ class PassingTopic:
         The topic alone is enough to see what is refused, and fast. Where replicas end depends on the loads of all topics.
         """
         policy = policy or self.policy
-        if plan_in_full(self.snapshot, policy, request) is None:
-            return None
-        found = plan_in_full(self.cluster, policy, request)
+        found = plan_in_full(self.snapshot, policy, request)
+        alone = self.cluster is self.snapshot
+        if found is not None and not alone:
+            found = plan_in_full(self.cluster, policy, request)
         if found is None:
             return None
         cluster = snapshot_after(self.cluster, found)
-        after = only_topics(cluster, {self.name})
+        after = cluster if alone else only_topics(cluster, {self.name})
         if _violations(after, policy) - _violations(self.snapshot, self.policy):
             return None
         return found, replace(self.placed_as(after), cluster=cluster, policy=policy)

@@ -1,5 +1,6 @@
 """Advice from an audit: a piece for each constraint and remedy, in the order in which to repair, with what a plan would copy."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -10,11 +11,21 @@ from rackspan.audit import Finding, RackPolicy
 from rackspan.audit.findings import PlanCommand, Severity, in_order
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.reassign import ReassignmentPlan, ReassignmentRequest, bytes_copied, plan, snapshot_rows
+from rackspan.reassign import (
+    ReassignmentPlan,
+    ReassignmentRequest,
+    bytes_copied,
+    plan,
+    snapshot_after,
+    snapshot_rows,
+)
 from rackspan.text import count_noun
 
 PLANNED_MAX: Final = 100
 """A plan takes milliseconds for a topic and seconds for a large cluster; thousands of topics may be at risk together."""
+
+SINGLY_MAX: Final = 1_000_000
+"""Plans by partitions of the cluster: each plan reads the loads of all of them, a million in some seconds."""
 
 NOT_PLANNED: Final = "the command prints what it would move, and moves nothing without rackspan reassign apply --apply"
 
@@ -40,6 +51,32 @@ def risks(snapshot: ClusterSnapshot, policy: RackPolicy, findings: Sequence[Find
         )
 
 
+def repaired(snapshot: ClusterSnapshot, policy: RackPolicy, findings: Iterable[Finding]) -> ClusterSnapshot:
+    """The cluster once the plans of `risks`, the first hundred, are carried out in their order, each as far as it can be made.
+
+    If that takes too long, those that differ in their topics only are made as one: replicas may end on other brokers then.
+    """
+    commands = [*dict.fromkeys(finding.plan for finding in in_order(findings) if finding.plan is not None)][
+        :PLANNED_MAX
+    ]
+    singly = len(commands) * len(snapshot.partitions) <= SINGLY_MAX
+    together = [(each, [each.topic]) for each in commands] if singly else _by_options(commands).items()
+    for options, topics in together:
+        names = None if None in topics else "|".join(re.escape(str(topic)) for topic in topics)
+        planned = _planned(snapshot, policy, options, names)
+        if planned is not None and len(planned):
+            snapshot = snapshot_after(snapshot, planned)
+    return snapshot
+
+
+def _by_options(commands: Iterable[PlanCommand]) -> dict[PlanCommand, list[str | None]]:
+    """The topics of the commands that differ in these only."""
+    together: dict[PlanCommand, list[str | None]] = {}
+    for command in commands:
+        together.setdefault(replace(command, topic=None), []).append(command.topic)
+    return together
+
+
 def _reason(findings: Sequence[Finding]) -> str:
     first = findings[0]
     if len(findings) == 1 and first.partition is None:
@@ -57,14 +94,9 @@ def _costs(snapshot: ClusterSnapshot, policy: RackPolicy, commands: Iterable[Pla
 
     Plans that differ in their topics only are made as one: other topics change where replicas go, and not how many.
     """
-    costs: dict[PlanCommand, str] = {}
-    together: dict[PlanCommand, list[str | None]] = {}
-    for command in commands:
-        if command.leaders:
-            costs[command] = NOTHING_COPIED
-        else:
-            together.setdefault(replace(command, topic=None), []).append(command.topic)
-    for options, topics in together.items():
+    commands = [*commands]
+    costs = {command: NOTHING_COPIED for command in commands if command.leaders}
+    for options, topics in _by_options(command for command in commands if not command.leaders).items():
         of = snapshot if None in topics else only_topics(snapshot, {topic for topic in topics if topic is not None})
         planned = _planned(of, policy, options)
         if planned is not None:
@@ -89,9 +121,13 @@ def _by_topic(
             yield topic, replicas_copied(int(moved.sum()), *bytes_copied(moved, sizes[rows]))
 
 
-def _planned(snapshot: ClusterSnapshot, policy: RackPolicy, command: PlanCommand) -> ReassignmentPlan | None:
-    """None where the planner refuses all of it."""
+def _planned(
+    snapshot: ClusterSnapshot, policy: RackPolicy, command: PlanCommand, topics: str | None = None
+) -> ReassignmentPlan | None:
+    """None where the planner refuses all of it. `topics`: a regular expression, in place of the command's."""
     request = ReassignmentRequest(
+        topics=topics,
+        leaders=command.leaders,
         drain=frozenset(command.drain),
         replication_factor=command.replication_factor,
         balance=command.balance,

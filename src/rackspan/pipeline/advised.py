@@ -76,7 +76,7 @@ def advise_stored(
 
 _COLUMNS: Final = (
     *("concern", "kind", "topic", "group_id", "reason", "bytes_a_month", "money_a_month", "currency"),
-    *("command", "cost", "undo", "assumption"),
+    *("command", "cost", "undo", "assumption", "rank"),
 )
 
 
@@ -121,7 +121,8 @@ def _advice(row: Mapping[str, Any]) -> Advice:
         row["group_id"],
         row["bytes_a_month"],
         row["money_a_month"],
-        assumption=row["assumption"],
+        row["rank"],
+        row["assumption"],
     )
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
-from rackspan.advice import measured_traffic, ranked, risks, savings
-from rackspan.audit import RackPolicy, audit
+from rackspan.advice import advise
+from rackspan.audit import RackPolicy
 from rackspan.clients import ClientFinding, GroupReads, find_causes, measured_reads
 from rackspan.model import ClusterSnapshot, RackId, TopicPartition
 from rackspan.model.group import GroupDescription
@@ -240,10 +240,7 @@ def _client_finding_rows(hour: _Hour, last: ClusterReading) -> Iterator[dict[str
 def _advice_rows(
     last: ClusterReading, passed: Interval | None, policy: RackPolicy, prices: PriceFile | None
 ) -> Iterator[dict[str, Any]]:
-    found = [*risks(last.snapshot, policy, audit(last.snapshot, policy).findings)]
-    if passed is not None:
-        found += savings(*measured_traffic(passed), policy, prices)
-    for rank, advice in enumerate(ranked(found), 1):
+    for rank, advice in enumerate(advise(last.snapshot, policy, passed, prices), 1):
         yield {
             "rank": rank,
             "read_at": last.read_at,
