@@ -11,7 +11,7 @@ from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.model.partitions import padded_lists
 from rackspan.restart import RestartPlan, RestartRequest, judge_stop, plan_restart
 from rackspan.restart.search import LowerBound
-from tests.audit.brute_force import dead_voters, document, voters
+from tests.audit.brute_force import dead_voters, document, rack_of, voters
 from tests.depth import at_depth
 from tests.restart.brute_force import caught_up, fewest_in_order, forbids, may_stop, with_restarted
 from tests.restart.clusters import random_cluster, random_policies
@@ -70,14 +70,14 @@ def follow(seed: int, brokers_most: int, orders_most: int = 6) -> Followed:
     chosen, most = request.brokers or frozenset(), request.max_batch or len(snapshot.brokers)
     plan = plan_restart(snapshot, policy, stop, request)
     cluster, met = document(snapshot), set[str]()
-    rack_of = {broker["id"]: broker["rack"] for broker in cluster["brokers"]}
+    racks = rack_of(cluster, policy)
     fenced = {broker["id"] for broker in cluster["brokers"] if broker["fenced"]} & chosen
     dead = set(voters(cluster, policy)) & dead_voters(cluster) & chosen
     assert set(plan.down) == fenced | dead, seed
     batches = [frozenset(batch.brokers) for batch in plan.batches]
 
     def fits(batch: frozenset[int]) -> bool:
-        return len(batch) <= most and (not request.by_rack or len({rack_of[broker] for broker in batch}) == 1)
+        return len(batch) <= most and (not request.by_rack or len({racks.get(broker) for broker in batch}) == 1)
 
     for number, (brokers, planned) in enumerate(zip(batches, plan.batches, strict=True)):
         assert fits(brokers), seed

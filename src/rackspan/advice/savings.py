@@ -129,14 +129,14 @@ def _in_order(
     heapify(waiting)
     printed = set[_Chain]()
     while waiting:
-        _, number, chain, topic, computed_in = heappop(waiting)
-        if topic is not None:
-            advised, changed = topic_savings(replace(topic, cluster=cluster), terms)
+        _, number, chain, of_topic, computed_in = heappop(waiting)
+        if of_topic is not None:
+            advised, changed = topic_savings(replace(of_topic, cluster=cluster), terms)
             if not advised:
                 continue
             chain = replace(chain, advice=advised)
             if computed_in is not cluster and waiting and chain.worth > waiting[0][0]:
-                heappush(waiting, (chain.worth, number, chain, topic, cluster))
+                heappush(waiting, (chain.worth, number, chain, of_topic, cluster))
                 continue
             cluster = changed.cluster
         yield from _with_those_before(chain, printed)

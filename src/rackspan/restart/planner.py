@@ -109,16 +109,16 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
     rolled = rolled_out(fleet, racks, by_rack=request.by_rack)
     down = np.flatnonzero(fleet.harmless | fleet.others_down)
     ordered = _ordered(fleet, batch, rolled.first, rolled.rest, _lagging(snapshot, ids, rows))
-    every = [brokers for brokers, _ in ordered]
+    batches = [brokers for brokers, _ in ordered]
     return RestartPlan(
         snapshot=snapshot,
         request=request,
         stop=stop,
         batches=tuple(_batches(batch, rows, fleet, ordered)),
-        lower_bound=rolled.bound,
+        lower_bound=rolled.bound or LowerBound(0, ""),
         blocked=blocked_brokers(batch, rows, policy, np.flatnonzero(fleet.blocked)),
         without_margin=len(np.unique(rows.row[rows.margin_refused & _of_chosen(rows, wanted)])),
-        forcing=forcing_partitions(batch, rows, np.flatnonzero(wanted & ~fleet.blocked), every),
+        forcing=forcing_partitions(batch, rows, np.flatnonzero(wanted & ~fleet.blocked), batches),
         partial=(
             *snapshot.unread,
             *unknown_minimums(snapshot, batch, rows.take(_of_chosen(rows, wanted))),

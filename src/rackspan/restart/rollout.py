@@ -132,23 +132,31 @@ def fleet_of(members: ClusterMembers, snapshot: ClusterSnapshot, rows: InSyncRow
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """Batches as broker indices: `first` in this order, until everything is up, `rest` in any order after them."""
+    """Batches as broker indices: `first` in this order, until everything is up, `rest` in any order after them.
+
+    `bound`: None of a part that has more batches later.
+    """
 
     first: Sequence[Int64s]
     rest: Sequence[Int64s]
-    bound: LowerBound
+    bound: LowerBound | None
 
 
 def rolled_out(fleet: Fleet, racks: Int32s, *, by_rack: bool) -> Rollout:
     """The chosen brokers of a fleet that are not blocked. `racks`: the rack code of each broker."""
     free, up = fleet.chosen & ~fleet.blocked, fleet.up
     if not by_rack:
-        return _of_group(fleet, up, free, racks)[0]
-    parts: list[Rollout] = []
-    for rack in np.unique(racks[free]).tolist():
-        part, fleet = _of_group(fleet, up, free & (racks == rack), racks)
+        return _of_group(fleet, up, free, racks, postpone=False)[0]
+    parts, stuck = list[Rollout](), 0
+    groups = [free & (racks == rack) for rack in np.unique(racks[free]).tolist()]
+    while groups:
+        group = groups.pop(0) & fleet.chosen
+        part, fleet = _of_group(fleet, up, group, racks, postpone=stuck < len(groups))
         parts.append(part)
-    bounds = [part.bound.batches for part in parts]
+        if part.bound is None:
+            groups.append(group)
+            stuck = 0 if part.first else stuck + 1
+    bounds = [part.bound.batches for part in parts if part.bound is not None]
     return Rollout(
         [batch for part in parts for batch in part.first],
         [batch for part in parts for batch in part.rest],
@@ -158,8 +166,11 @@ def rolled_out(fleet: Fleet, racks: Int32s, *, by_rack: bool) -> Rollout:
     )
 
 
-def _of_group(fleet: Fleet, up: Fleet, group: Bools, racks: Int32s) -> tuple[Rollout, Fleet]:
-    """The batches of brokers that may share them, and the fleet after the first of these. `up`: the fleet with all of it up."""
+def _of_group(fleet: Fleet, up: Fleet, group: Bools, racks: Int32s, *, postpone: bool) -> tuple[Rollout, Fleet]:
+    """The batches of brokers that may share them, and the fleet after the first of these. `up`: the fleet with all of it up.
+
+    `postpone`: without a bound, and with the first batches only, if dead controllers need other groups up before they may stop.
+    """
     size, first = int(np.count_nonzero(group)), list[Int64s]()
     by_itself = not ((fleet.fenced | fleet.others_down) & ~group).any()
     down_once = by_itself and size <= fleet.most and not (fleet.others_down & group).any()
@@ -172,6 +183,8 @@ def _of_group(fleet: Fleet, up: Fleet, group: Bools, racks: Int32s) -> tuple[Rol
         if len(chunk) or others_down.any():
             now = fleet.conflicts(left, fleet.most - len(chunk))
             held = _fitting(now, held, np.flatnonzero(others_down[left]).tolist())
+        if not len(chunk) and not held.any() and others_down.any() and postpone:
+            return Rollout(first, [], None), fleet
         if not len(chunk) and not held.any():
             batches, bound = fewest_batches(later, racks[left])
             rest = [left[batch] for batch in batches]

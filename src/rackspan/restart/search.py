@@ -360,8 +360,8 @@ def searched_batches(
     for batch, rule in enumerate(rules):
         model.add(sum(row[batch] for row in cells) <= rule.most)
         model.add(sum(cells[voter][batch] for voter in np.flatnonzero(rule.voter)) <= rule.voters_most)
-        for one, other in np.argwhere(np.triu(rule.pairs)).tolist():
-            model.add_bool_or(cells[one][batch].negated(), cells[other][batch].negated())
+        for first_broker, second_broker in np.argwhere(np.triu(rule.pairs)).tolist():
+            model.add_bool_or(cells[first_broker][batch].negated(), cells[second_broker][batch].negated())
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     # CP-SAT would take Ctrl-C as a time limit, and the command go on.

@@ -137,7 +137,10 @@ def _refusal(
 
 def _is_down(snapshot: ClusterSnapshot, broker: int) -> bool:
     """Whether a broker is not up, or the controller in its process is dead."""
-    dead = (int(one.id) == broker and one.voter and one.alive is False for one in snapshot.controllers)
+    dead = (
+        int(controller.id) == broker and controller.voter and controller.alive is False
+        for controller in snapshot.controllers
+    )
     return not is_up(snapshot, broker) or any(dead)
 
 
