@@ -205,12 +205,13 @@ def test_the_first_of_a_list_is_worth_following_by_itself() -> None:
     traffic = MeasuredTraffic(snapshot, volumes, reads, {}, 100.0, followed.world.selectors)
     causes = [cause for group in reads for cause in find_causes(group, snapshot)]
     found = savings(traffic, causes, RackPolicy(), price_file(Path("deploy/prices/aws.json").read_bytes()))
-    assert [
-        (each.kind, each.group, each.topic, (each.bytes_a_month or 0) / 1e9, each.money_a_month) for each in found
-    ] == [
+    expected: list[Any] = [
         ("read-in-rack", None, None, 4 * 259.2, pytest.approx(4 * 5.184)),
         ("replica-in-rack", None, "t0", (4 - 2) * 259.2, pytest.approx(2 * 5.184)),
     ]
+    assert [
+        (each.kind, each.group, each.topic, (each.bytes_a_month or 0) / 1e9, each.money_a_month) for each in found
+    ] == expected
     assert found[0].reason == (
         "client.rack is set and has no effect in 4 groups: brokers direct every reader to the leader"
     )

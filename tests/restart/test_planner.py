@@ -225,3 +225,8 @@ def test_a_batch_names_the_partitions_that_it_waits_for_and_comes_late() -> None
     assert [(batch.brokers, batch.waits_for) for batch in plan_restart(snapshot).batches] == [((2,), ()), ((1,), ())]
     only = plan_restart(snapshot, request=RestartRequest(frozenset({1})))
     assert [(batch.brokers, batch.waits_for) for batch in only.batches] == [((1,), ("orders-0",))]
+
+
+def test_a_dead_controller_waits_for_those_of_other_racks() -> None:
+    """By racks, of five voters one alive: that of broker 12, which is up, may stop only once both racks have brought theirs back."""
+    assert follow(100_733, 10, 3).met >= {"fenced", "dead voter"}
