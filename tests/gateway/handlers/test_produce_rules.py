@@ -558,11 +558,11 @@ def test_a_response_that_ends_another_connection_leaves_the_rest_to_be_completed
     async def scenario() -> None:
         made, client, last = Made(VERIFIED, {("orders", 0): [1, 2]}), Client(), Client()
         exchanges = [await made.sent(one, {"orders": [0]}) for one in (client, client, last)]
-        client.complete = lambda *_: drop()  # type: ignore[method-assign]
         for exchange in exchanges:
             assert received(exchange, response({"orders": {0: 0}})) is None
         drop = exchanges[1].on_dropped
         assert drop is not None
+        client.complete = lambda *_: drop()  # type: ignore[method-assign]
         made.observe({("orders", 0): [1, 2]})
         assert [outcomes(one) for one in last.responses] == [{("orders", 0): NONE}]
         assert (made.guard.held, made.handler.dropped) == (0, 1)
