@@ -285,12 +285,26 @@ class RecordVerification:
 
     # Events.
 
-    def expect(self, sample: Sample | None) -> None:
-        """Plan reads by a sample from before the acknowledgement, so that logs and the next sample are read at the same time."""
+    def expect(self, sample: Sample | None, topic_id: UUID | None = None) -> None:
+        """Plan reads by a sample from before the acknowledgement, so that logs and the next sample are read at the same time.
+
+        `topic_id` is that which the request named, None if it named none. With it the sample may stand for the next one until that is due:
+        the logs that show the record are of this id and of the epoch in which it was sent, so that a newer sample could not
+        show that it was lost. Without it the record may be of a topic that was created anew, and those logs of the one before.
+        """
         state = None if sample is None else sample.partitions.get(self.partition)
-        if sample is not None and state is not None and self._leadership is not None:
-            self._show(state, sample)
-            self._plan_reads(self.acknowledged_at)
+        if sample is None or state is None or self._leadership is None:
+            return
+        self._show(state, sample)
+        counts = (
+            topic_id is not None
+            and self._rules.is_same_topic(topic_id, self._topic_id)
+            and self._rules.is_fresh(sample.requested_at, self.acknowledged_at, self._refresh_seconds)
+        )
+        if counts and self._refusal_after(state, sample) is None:
+            self.sampled = True
+            self.sample_from = sample.requested_at + self._refresh_seconds
+        self._plan_reads(self.acknowledged_at)
 
     def observe(self, sample: Sample) -> bool:
         """Receive a sample of the leader, or of the metadata log. Returns whether it counts."""

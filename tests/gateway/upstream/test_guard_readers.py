@@ -18,7 +18,7 @@ from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Gu
 from rackspan.gateway.core.policies import FilePolicies, Policies
 from rackspan.gateway.upstream import guard_readers
 from rackspan.gateway.upstream.cluster import UpstreamCluster
-from rackspan.gateway.upstream.guard_readers import BrokerMetadata, IsrSampler, IsrSource, LogEndReader
+from rackspan.gateway.upstream.guard_readers import BrokerMetadata, BrokerRead, IsrSampler, IsrSource, LogEndReader
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.messages.fetch import (
     FetchResponsePartitionData,
@@ -130,7 +130,7 @@ class Holding:
         self.held = holds
         self.settings = GuardSettings()
 
-    def next_sample_at(self, _broker: int) -> None:
+    def next_sample_at(self, _broker: int, _covered: float) -> None:
         return None
 
     def expire(self, _now: float) -> Sequence[str]:
@@ -196,7 +196,7 @@ def test_log_ends_that_are_due_are_read_within_two_seconds_counted_and_judged(mo
     async def scenario(guard: Reading) -> tuple[int, list[object]]:
         completed: list[object] = []
         reader = LogEndReader(cast("Any", guard), cast("Any", guard), completed.extend)
-        await reader._read(2)
+        await reader._read(2, BrokerRead())
         return reader.reads, completed
 
     monkeypatch.setattr(guard_readers, "read_log_ends", read_log_ends)
@@ -218,8 +218,8 @@ class Sampled:
         self.observed: list[object] = []
         self.settings = GuardSettings()
 
-    def next_sample_at(self, _broker: int) -> float | None:
-        return 0.0 if self.due else None
+    def next_sample_at(self, _broker: int, covered: float) -> float | None:
+        return 0.0 if self.due and covered < 0 else None
 
     def topics_to_sample(self, _broker: int, _now: float) -> frozenset[str]:
         return frozenset({"orders"})
@@ -303,25 +303,22 @@ def test_a_connection_whose_metadata_could_not_be_read_is_closed(monkeypatch: py
 
 def test_log_ends_that_cannot_be_read_are_counted() -> None:
     class Reading:
-        """A guard that requires log ends of broker 2, which is not known, three times."""
-
-        left = 3
+        """A guard that requires log ends of broker 2, which is not known."""
 
         def replicas_to_read(self) -> list[int]:
             return [2]
 
-        def next_read_at(self, _broker: int) -> float | None:
-            self.left -= 1
-            return 0.0 if self.left >= 0 else None
+        def next_read_at(self, _broker: int, covered: float) -> float | None:
+            return 0.0 if covered < 0 else None
 
     async def scenario() -> int:
         cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
         reader = LogEndReader(cast("AcknowledgementGuard", Reading()), cluster, lambda _: None)
         reader.wake()
         async with asyncio.timeout(WITHIN_SECONDS):
-            while reader._loops._running:
+            while reader.failures < 3:
                 await asyncio.sleep(0.001)
-        assert reader.reads == 0
-        return reader.failures
+        reader.close()
+        return reader.reads
 
-    assert asyncio.run(scenario()) == 3
+    assert asyncio.run(scenario()) == 0

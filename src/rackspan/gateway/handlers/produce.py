@@ -148,6 +148,8 @@ class ProduceHandler:
             sampled = self.sampler.sampled(broker, {topic for topic, _ in admission.unsampled})
             produce.session.wait_for(sampled, partial(self._admit, produce))
         else:
+            if admission.aging:
+                self.sampler.renew(broker, admission.aging)
             self._refuse(produce, admission.refusals)
 
     def _admit(self, produce: ProduceRequest) -> None:
@@ -203,7 +205,8 @@ class ProduceHandler:
         session.count_produced(produce.header.client_id, produce.left())
         guarded = produce.requirements.items()
         held = {partition: requirement for partition, requirement in guarded if partition not in produce.responses}
-        parts = produce.forwarded(self.guard.forwarded(session.broker, held, produce.until))
+        hold = self.guard.forwarded(session.broker, held, produce.until, produce.topic_ids())
+        parts = produce.forwarded(hold)
         if produce.hold is not None or parts is not None:
             exchange.on_response = partial(self._received, produce)
         elif produce.acks == ACKS_ALL and self.guard.checks_after:

@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Sample, SampledPartition
 from rackspan.client.observations import read_log_ends, read_metadata, sample_of
 from rackspan.errors import RackspanError
-from rackspan.gateway.core.acknowledgement.guard import NEVER, AcknowledgementGuard, Hold
+from rackspan.gateway.core.acknowledgement.guard import ALWAYS, NEVER, AcknowledgementGuard, Hold
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Policies
 from rackspan.gateway.upstream.cluster import UpstreamCluster
@@ -31,83 +33,102 @@ _LOGGED_AGAIN_SECONDS: Final = 60.0
 _INTERVAL_SECONDS: Final = 0.0005
 """Between two requests to one broker: what becomes due meanwhile shares the next."""
 
+_AT_ONCE: Final = 2
+"""Requests to one broker: what is acknowledged while one is on its way need not wait for its response."""
+
 _BACKOFF_SECONDS: Final = 0.05
 
 
-class BrokerLoops:
-    """`work` is run for a broker from the time that `due_at` gives, until it gives None."""
+@dataclass(eq=False, slots=True)
+class BrokerRead:
+    """One read of a broker. It covers what was due when its request was sent; until then that is whatever becomes due."""
+
+    sent_at: float = ALWAYS
+
+
+class BrokerReads:
+    """`read` is started for a broker when `due_at` says so, a second one before the first has ended if it covers more.
+
+    `due_at` gets a broker and the time that reads in flight cover, and gives the time of the earliest that they do not; None for nothing.
+    """
 
     def __init__(
         self,
-        due_at: Callable[[int], float | None],
-        work: Callable[[int], Awaitable[None]],
+        due_at: Callable[[int, float], float | None],
+        read: Callable[[int, BrokerRead], Awaitable[None]],
         failed: Callable[[int, Exception], None],
     ) -> None:
         self._due_at = due_at
-        self._work = work
+        self._read = read
         self._failed = failed
         self._loop = asyncio.get_running_loop()
-        self._running: dict[int, asyncio.Task[None]] = {}
-        self._sleeping: dict[int, tuple[float, asyncio.Event]] = {}
+        self._in_flight: dict[int, dict[asyncio.Task[None], BrokerRead]] = {}
+        self._next_at: dict[int, float] = {}
+        """Before which no read is started."""
+        self._timers: dict[int, asyncio.TimerHandle] = {}
         self._failing: dict[int, set[type]] = {}
         """The kinds of errors that were logged since a broker last responded."""
 
     def wake(self, broker: int) -> None:
-        """Something is due at the broker, perhaps sooner than before."""
-        if broker not in self._running:
-            task = self._running[broker] = self._loop.create_task(self._run(broker))
-            task.add_done_callback(lambda ended: self._ended(broker, ended))
-        elif broker in self._sleeping:
-            until, sooner = self._sleeping[broker]
-            due_at = self._due_at(broker)
-            if due_at is not None and due_at < until:
-                sooner.set()
+        """Start a read if something is due at the broker, or when it is."""
+        in_flight = self._in_flight.setdefault(broker, {})
+        if len(in_flight) == _AT_ONCE:
+            return
+        due_at = self._due_at(broker, max((read.sent_at for read in in_flight.values()), default=NEVER))
+        if due_at is None:
+            return
+        start_at = max(due_at, self._next_at.get(broker, NEVER))
+        timer = self._timers.get(broker)
+        if start_at > self._loop.time():
+            if timer is None or timer.when() > start_at:
+                self._set_timer(broker, start_at)
+            return
+        self._set_timer(broker, None)
+        self._next_at[broker] = self._loop.time() + _INTERVAL_SECONDS
+        read = BrokerRead()
+        task = self._loop.create_task(self._run(broker, read))
+        in_flight[task] = read
+        task.add_done_callback(partial(self._ended, broker))
+
+    def reads(self, broker: int) -> bool:
+        """Whether a read of the broker is in flight."""
+        return bool(self._in_flight.get(broker))
+
+    def _set_timer(self, broker: int, at: float | None) -> None:
+        before = self._timers.pop(broker, None)
+        if before is not None:
+            before.cancel()
+        if at is not None:
+            self._timers[broker] = self._loop.call_at(at, self._timed, broker)
+
+    def _timed(self, broker: int) -> None:
+        del self._timers[broker]
+        self.wake(broker)
+
+    async def _run(self, broker: int, read: BrokerRead) -> None:
+        try:
+            await self._read(broker, read)
+        except (OSError, RackspanError) as error:
+            logged = self._failing.setdefault(broker, set())
+            if type(error) not in logged:
+                logged.add(type(error))
+                log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
+            self._next_at[broker] = self._loop.time() + _BACKOFF_SECONDS
+            self._failed(broker, error)
+        else:
+            self._failing.pop(broker, None)
 
     def _ended(self, broker: int, task: "asyncio.Task[None]") -> None:
-        """Called later than the end itself: there may be another task by then."""
-        if self._running.get(broker) is task:
-            del self._running[broker]
-
-    async def _run(self, broker: int) -> None:
-        while True:
-            due_at = self._due_at(broker)
-            if due_at is None:
-                # Removed here: an event between this check and the end of the task would be missed.
-                self._running.pop(broker, None)
-                return
-            now = self._loop.time()
-            if due_at > now:
-                await self._sleep(broker, due_at)
-                continue
-            try:
-                await self._work(broker)
-            except (OSError, RackspanError) as error:
-                logged = self._failing.setdefault(broker, set())
-                if type(error) not in logged:
-                    logged.add(type(error))
-                    log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
-                self._failed(broker, error)
-                await asyncio.sleep(_BACKOFF_SECONDS)
-            else:
-                self._failing.pop(broker, None)
-                left = now + _INTERVAL_SECONDS - self._loop.time()
-                if left > 0:
-                    await asyncio.sleep(left)
-
-    async def _sleep(self, broker: int, until: float) -> None:
-        sooner = asyncio.Event()
-        self._sleeping[broker] = until, sooner
-        try:
-            async with asyncio.timeout_at(until):
-                await sooner.wait()
-        except TimeoutError:
-            pass
-        finally:
-            del self._sleeping[broker]
+        del self._in_flight[broker][task]
+        if not task.cancelled():
+            self.wake(broker)
 
     def close(self) -> None:
-        for task in tuple(self._running.values()):
-            task.cancel()
+        for broker in tuple(self._timers):
+            self._set_timer(broker, None)
+        for in_flight in self._in_flight.values():
+            for task in in_flight:
+                task.cancel()
 
 
 class IsrSource(Protocol):
@@ -200,7 +221,7 @@ class IsrSampler:
         self._source = source
         self._completed = completed
         self._loop = asyncio.get_running_loop()
-        self._loops = BrokerLoops(self._due_at, self._sample, self._failed)
+        self._reads = BrokerReads(self._due_at, self._sample, self._failed)
         self._requested: dict[int, set[str]] = {}
         self._waiters: dict[int, list[asyncio.Future[None]]] = {}
         self._expiry: asyncio.Task[None] | None = None
@@ -219,14 +240,20 @@ class IsrSampler:
         self.wake(broker)
         return done
 
+    def renew(self, broker: int, topics: Iterable[str]) -> None:
+        """Sample these topics, unless the broker is being sampled. Nothing waits for it."""
+        if not self._reads.reads(broker):
+            self._requested.setdefault(broker, set()).update(topics)
+            self._reads.wake(broker)
+
     def wake(self, broker: int) -> None:
         """Something is held, or has to be sampled before it is forwarded."""
-        self._loops.wake(broker)
+        self._reads.wake(broker)
         if self._expiry is None and self._guard.held:
             self._expiry = self._loop.create_task(self._expire())
 
-    def _due_at(self, broker: int) -> float | None:
-        return NEVER if self._requested.get(broker) else self._guard.next_sample_at(broker)
+    def _due_at(self, broker: int, covered: float) -> float | None:
+        return NEVER if self._requested.get(broker) else self._guard.next_sample_at(broker, covered)
 
     def _failed(self, broker: int, _: Exception) -> None:
         self.failures += 1
@@ -235,10 +262,10 @@ class IsrSampler:
         for waiter in self._waiters.pop(broker, []):
             finish(waiter)
 
-    async def _sample(self, broker: int) -> None:
+    async def _sample(self, broker: int, read: BrokerRead) -> None:
         await self._source.prepare(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this sample.
-        requested_at = self._loop.time()
+        requested_at = read.sent_at = self._loop.time()
         topics = self._guard.topics_to_sample(broker, requested_at) | self._requested.pop(broker, set())
         waiters = self._waiters.pop(broker, [])
         try:
@@ -272,7 +299,7 @@ class IsrSampler:
             self._expiry = None
 
     def close(self) -> None:
-        self._loops.close()
+        self._reads.close()
         if self._expiry is not None:
             self._expiry.cancel()
 
@@ -293,7 +320,7 @@ class LogEndReader:
         self._cluster = cluster
         self._completed = completed
         self._loop = asyncio.get_running_loop()
-        self._loops = BrokerLoops(self._due_at, self._read, self._failed)
+        self._reads = BrokerReads(self._due_at, self._read, self._failed)
         self._logged: dict[tuple[int, str], float] = {}
         self.reads = 0
         self.failures = 0
@@ -301,19 +328,19 @@ class LogEndReader:
     def wake(self) -> None:
         """The guard may require other reads than before."""
         for replica in self._guard.replicas_to_read():
-            self._loops.wake(replica)
+            self._reads.wake(replica)
 
-    def _due_at(self, broker: int) -> float | None:
-        return self._guard.next_read_at(BrokerId(broker))
+    def _due_at(self, broker: int, covered: float) -> float | None:
+        return self._guard.next_read_at(BrokerId(broker), covered)
 
     def _failed(self, _broker: int, _error: Exception) -> None:
         self.failures += 1
 
-    async def _read(self, broker: int) -> None:
+    async def _read(self, broker: int, read: BrokerRead) -> None:
         replica = BrokerId(broker)
         connection = await self._cluster.connection(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this response.
-        requested_at = self._loop.time()
+        requested_at = read.sent_at = self._loop.time()
         reads = self._guard.reads_due(replica, requested_at)
         if not reads:
             return
@@ -339,4 +366,4 @@ class LogEndReader:
                 log.warning("broker %d: the log of topic %s could not be read: error %d", broker, topic, code)
 
     def close(self) -> None:
-        self._loops.close()
+        self._reads.close()

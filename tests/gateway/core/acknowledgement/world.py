@@ -25,6 +25,8 @@ LAG_MAX = 2.0
 """replica.lag.time.max.ms, in seconds."""
 
 READ_TIMEOUT = 2.0
+AT_ONCE = 2
+"""Requests of the gateway on one connection."""
 
 EXPIRY_SECONDS = 0.05
 """Between two looks at the timeouts of what is held."""
@@ -40,6 +42,8 @@ class Produce:
     offset: int | None = None
     entry: Entry | None = None
     topic: int = 0
+    named: int | None = None
+    """The topic whose id the request names; None for one by name."""
     hold: Hold | None = None
     repeats: "Produce | None" = None
     until: float = 0.0
@@ -49,6 +53,20 @@ class Produce:
     """Since when members of the ISR in enough racks hold its record; None while they do not."""
     had_it: set[int] = field(default_factory=set)
     """Followers that held the record after it was acknowledged, and lost it with their disks."""
+
+
+@dataclass
+class InFlight:
+    """Requests on one connection, at most two: when they were sent, and when the last response is received. Responses come in order."""
+
+    sent: list[float] = field(default_factory=list)
+    received_at: float = 0.0
+    timer_at: float = float("inf")
+    """When the next request is to be sent, if it is known."""
+
+    @property
+    def covered(self) -> float:
+        return self.sent[-1] if self.sent else float("-inf")
 
 
 @dataclass
@@ -102,8 +120,9 @@ class World:
         self.holds: dict[Hold, Produce] = {}
         self.done: list[Produce] = []
         self.requirement = Requirement(Thresholds(1, 2))
-        self.sampling = False
-        self.reading: set[int] = set()
+        self.names_ids = self.rng.random() < 0.5
+        self.sampling = InFlight()
+        self.reading = {replica: InFlight() for replica in self.racks}
         self.sampler_is_cut = False
         self.uncut_since = 0.0
         self.last_sample = float("-inf")
@@ -136,7 +155,8 @@ class World:
 
     def clients(self) -> None:
         repeated = self.rng.choice(self.done[-20:]) if self.done and self.rng.random() < 0.02 else None
-        self.arrive(Produce(repeats=repeated, until=self.now + self.rng.choice((0.5, 3.0, 10.0))))
+        until = self.now + self.rng.choice((0.5, 3.0, 10.0))
+        self.arrive(Produce(repeats=repeated, until=until, named=self.topic if self.names_ids else None))
         busy = not self.pauses or self.rng.random() < 0.98
         self.later(self.rng.expovariate(60) if busy else self.rng.uniform(0.5, 4), self.clients)
 
@@ -161,7 +181,8 @@ class World:
             return
         if self.now - self.last_sample > self.settings.max_staleness_seconds:
             self.violations.append(Violation("forwarded without a fresh sample", self.now))
-        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, produce.until)
+        ids = {} if produce.named is None else {PARTITION[0]: UUID(int=produce.named)}
+        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, produce.until, ids)
         self.later(self.rng.uniform(0.0002, 0.002), lambda: self.append(produce))
 
     def release(self, produce: Produce, refused: bool) -> None:
@@ -224,36 +245,54 @@ class World:
     # Samples.
 
     def sample(self) -> None:
-        if not self.sampling:
-            self.sampling = True
+        if len(self.sampling.sent) < AT_ONCE:
+            self.sampling.sent.append(self.now)
             requested_at = self.now
             self.later(self.rng.uniform(0.0001, 0.003), lambda: self.respond_sample(requested_at))
 
     def respond_sample(self, requested_at: float) -> None:
         """The broker reads its metadata now; the response is received later."""
         if self.sampler_is_cut:
-            self.later(0.05, self.sampled)
+            self.later(0.05, lambda: self.sampled(requested_at))
             return
         brokers = [Broker(BrokerId(one), RackId(rack)) for one, rack in self.racks.items()]
         topic, epoch, isr = self.shown
         state = SampledPartition(LEADER, epoch, tuple(map(BrokerId, sorted(isr))))
         topics = {"orders": UUID(int=topic)}
         sample = Sample(LEADER, requested_at, rack_bits(brokers), frozenset(topics), {PARTITION: state}, topics)
-        self.later(self.rng.uniform(0.0001, 0.003), lambda: self.observe(sample))
+        self.received(self.sampling, self.rng.uniform(0.0001, 0.003), lambda: self.observe(sample))
 
     def observe(self, sample: Sample) -> None:
         self.last_sample = sample.requested_at
         self.complete(self.guard.observe(sample))
         for produce in tuple(self.unadmitted):
             self.admit(produce)
-        self.sampled()
+        self.sampled(sample.requested_at)
 
-    def sampled(self) -> None:
-        self.sampling = False
-        wanted_at = self.guard.next_sample_at(LEADER)
-        if wanted_at is not None:
-            self.later(max(0.0, wanted_at - self.now), self.sample)
-        elif self.unadmitted:
+    def received(self, requests: InFlight, seconds: float, event: Callable[[], None]) -> None:
+        requests.received_at = max(requests.received_at, self.now + seconds)
+        self.later(requests.received_at - self.now, event)
+
+    def set_timer(self, requests: InFlight, at: float, event: Callable[[], None]) -> None:
+        def fire() -> None:
+            if requests.timer_at == at:
+                requests.timer_at = float("inf")
+                event()
+
+        if at < requests.timer_at:
+            requests.timer_at = at
+            self.later(at - self.now, fire)
+
+    def sampled(self, requested_at: float) -> None:
+        self.sampling.sent.remove(requested_at)
+        self.sample_if_due()
+
+    def sample_if_due(self) -> None:
+        """What is due and not covered by a request on its way is requested, as upstream/guard_readers.py does."""
+        due_at = self.guard.next_sample_at(LEADER, self.sampling.covered)
+        if due_at is not None and due_at > self.now:
+            self.set_timer(self.sampling, due_at, self.sample_if_due)
+        elif due_at is not None or self.unadmitted:
             self.sample()
 
     def cut_sampler(self) -> None:
@@ -264,18 +303,15 @@ class World:
     # Log ends.
 
     def read(self, replica: BrokerId) -> None:
-        wanted_at = self.guard.next_read_at(replica)
-        if wanted_at is None or replica in self.reading:
+        requests = self.reading[replica]
+        due_at = self.guard.next_read_at(replica, requests.covered)
+        if due_at is None or len(requests.sent) == AT_ONCE:
             return
-        self.reading.add(replica)
-        self.later(max(0.0, wanted_at - self.now), lambda: self.request_read(replica))
-
-    def request_read(self, replica: BrokerId) -> None:
+        if due_at > self.now:
+            self.set_timer(requests, due_at, lambda: self.read(replica))
+            return
         reads, requested_at = self.guard.reads_due(replica, self.now), self.now
-        if not reads:
-            self.reading.discard(replica)
-            self.read(replica)
-            return
+        requests.sent.append(requested_at)
         self.later(self.rng.uniform(0.0001, 0.002), lambda: self.respond_read(replica, reads, requested_at))
 
     def respond_read(self, replica: BrokerId, reads: frozenset[LogRead], requested_at: float) -> None:
@@ -298,15 +334,19 @@ class World:
             if self.reads_by_name or read.topic_id == UUID(int=topic)
         }
         response = LogEnds(replica, requested_at, reads, ends)
-        self.later(self.rng.uniform(0.0001, 0.01), lambda: self.observe_read(response))
+        self.received(self.reading[replica], self.rng.uniform(0.0001, 0.01), lambda: self.observe_read(response))
 
     def observe_read(self, ends: LogEnds) -> None:
-        self.reading.discard(ends.replica)
+        self.reading[ends.replica].sent.remove(ends.requested_at)
         self.complete(self.guard.observe_log_ends(ends))
 
     # The broker.
 
     def append(self, produce: Produce) -> None:
+        if produce.named not in (None, self.topic):
+            # UNKNOWN_TOPIC_ID: the topic was created anew.
+            self.refused += 1
+            return
         repeated, produce.topic = produce.repeats, self.topic
         if repeated is not None and repeated.offset is not None and repeated.entry in self.log[repeated.offset :][:1]:
             produce.offset, produce.entry = repeated.offset, repeated.entry
@@ -335,7 +375,7 @@ class World:
         if self.guard.acknowledged(produce.hold, {PARTITION: end}, self.now):
             self.complete([produce.hold])
         else:
-            self.sample()
+            self.sample_if_due()
             self.complete([])
 
     def fetch(self, broker: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
+from uuid import UUID
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
@@ -82,10 +83,14 @@ class GuardSettings:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Refused partitions of a request. `unsampled` partitions wait for a sample of their leader first."""
+    """Refused partitions of a request. `unsampled` partitions wait for a sample of their leader first.
+
+    `aging` topics have samples that the next request should not have to replace: a sample of them is requested, and nothing waits for it.
+    """
 
     refusals: Mapping[Partition, Refusal]
     unsampled: frozenset[Partition]
+    aging: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +134,7 @@ class Hold:
         "refusals",
         "requirements",
         "size_bytes",
+        "topic_ids",
         "until",
         "waiting",
     )
@@ -139,6 +145,7 @@ class Hold:
         requirements: Mapping[Partition, Requirement],
         leaderships: Mapping[Partition, Leadership | None],
         until: float,
+        topic_ids: Mapping[str, UUID] | None = None,
     ) -> None:
         """`until`: the end of the request's own timeout."""
         self.broker = broker
@@ -146,6 +153,8 @@ class Hold:
         self.leaderships = leaderships
         """None if it is unknown. A partition that is guarded since the request was forwarded is in neither."""
         self.until = until
+        self.topic_ids = topic_ids or {}
+        """Of the topics that the request names by id: no record of it is of another topic of that name."""
         self.acknowledged_at = NEVER
         self.end_offsets: Mapping[Partition, int | None] = {}
         """By acknowledged partition, the offset after its records; None if the broker's response names none."""
@@ -205,6 +214,7 @@ class AcknowledgementGuard:
         """
         refusals: dict[Partition, Refusal] = {}
         unsampled: set[Partition] = set()
+        aging: set[str] = set()
         oldest_seconds = self.settings.max_staleness_seconds if final else self.settings.refresh_seconds
         for partition, requirement in requirements.items():
             sample = self._samples.get((broker, partition[0]))
@@ -213,17 +223,28 @@ class AcknowledgementGuard:
                     unsampled.add(partition)
                     continue
                 sample = None
+            elif not is_known(sample, now, self.settings.refresh_seconds / 2, self._rules):
+                aging.add(partition[0])
             refusal = refusal_before(partition, requirement, sample, sent_to=broker)
             if refusal is not None:
                 refusals[partition] = refusal
-        return Admission(refusals, frozenset(unsampled))
+        return Admission(refusals, frozenset(unsampled), frozenset(aging))
 
-    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement], until: float) -> Hold | None:
-        """A request is forwarded now, whose own timeout ends at `until`. None if its acknowledgement need not be held."""
+    def forwarded(
+        self,
+        broker: int,
+        requirements: Mapping[Partition, Requirement],
+        until: float,
+        topic_ids: Mapping[str, UUID] | None = None,
+    ) -> Hold | None:
+        """A request is forwarded now, whose own timeout ends at `until`; `topic_ids` are those in it.
+
+        None if its acknowledgement need not be held.
+        """
         if not requirements or not self.checks_after:
             return None
         leaderships = {partition: self._leadership(partition, broker) for partition in requirements}
-        return Hold(broker, requirements, leaderships, until)
+        return Hold(broker, requirements, leaderships, until, topic_ids)
 
     def _leadership(self, partition: Partition, broker: int) -> Leadership | None:
         sample = self._samples.get((broker, partition[0]))
@@ -261,7 +282,11 @@ class AcknowledgementGuard:
                 refresh_seconds=self.settings.refresh_seconds,
                 rules=self._rules,
             )
-            record.expect(self._samples.get((hold.broker, partition[0])))
+            # In mode strict no sample of before is used: the ISR of the controllers' log is to be that after the acknowledgement.
+            verified = self.settings.mode is AcknowledgementMode.VERIFIED
+            record.expect(
+                self._samples.get((hold.broker, partition[0])), hold.topic_ids.get(partition[0]) if verified else None
+            )
             self._plan_reads(hold, record)
         if hold.waiting:
             self._holds.setdefault(hold.broker, {})[hold] = None
@@ -299,7 +324,9 @@ class AcknowledgementGuard:
     def observe(self, sample: Sample) -> list[Hold]:
         """The holds that a sample completes."""
         for topic in sample.topics:
-            self._samples[sample.source, topic] = sample
+            before = self._samples.get((sample.source, topic))
+            if before is None or before.requested_at <= sample.requested_at:
+                self._samples[sample.source, topic] = sample
         if len(self._samples) > self._prune_above:
             self._prune(sample.requested_at)
         complete: list[Hold] = []
@@ -425,9 +452,11 @@ class AcknowledgementGuard:
         """The topics of which a sample of this broker, requested now, would verify something."""
         return frozenset(record.partition[0] for record in self._waiting(broker) if record.sample_from <= now)
 
-    def next_sample_at(self, broker: int) -> float | None:
-        """The earliest time at which a sample of this broker is due; None while nothing is held."""
-        return min((record.sample_from for record in self._waiting(broker)), default=None)
+    def next_sample_at(self, broker: int, covered: float = NEVER) -> float | None:
+        """The earliest time, later than `covered`, at which a sample of this broker is due; None if none is."""
+        return min(
+            (record.sample_from for record in self._waiting(broker) if record.sample_from > covered), default=None
+        )
 
     def replicas_to_read(self) -> Iterable[BrokerId]:
         """The brokers whose logs have to be read, now or later."""
@@ -438,9 +467,10 @@ class AcknowledgementGuard:
         due = (record.reads[replica] for record in self._reads.get(replica, ()))
         return frozenset({read.partition: read for at, read in due if at <= now}.values())
 
-    def next_read_at(self, replica: BrokerId) -> float | None:
-        """The earliest time at which something is to be read at this broker; None while nothing is."""
-        return min((record.reads[replica][0] for record in self._reads.get(replica, ())), default=None)
+    def next_read_at(self, replica: BrokerId, covered: float = NEVER) -> float | None:
+        """The earliest time, later than `covered`, at which something is to be read at this broker; None if nothing is."""
+        due = (record.reads[replica][0] for record in self._reads.get(replica, ()))
+        return min((at for at in due if at > covered), default=None)
 
     # State.
 
