@@ -4,9 +4,10 @@ python -m benchmarks._cluster_clients BOOTSTRAP create RF TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP produce MEGABYTES TOPIC
 python -m benchmarks._cluster_clients BOOTSTRAP fill MEGABYTES TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP consume MEGABYTES TOPIC...
-python -m benchmarks._cluster_clients BOOTSTRAP latency SECONDS TOPIC [QUANTILE...]
+python -m benchmarks._cluster_clients BOOTSTRAP latency SECONDS TOPIC RATE QUANTILE...
 
-`latency` prints quantiles of the time to an acknowledgement, in seconds, at 1,000 records a second; the median by default.
+`latency` prints quantiles of the time to an acknowledgement, in seconds, from the time at which a record was due: RATE of them a second,
+without linger, however late those before are.
 """
 
 import subprocess
@@ -90,28 +91,27 @@ def consume(bootstrap: str, megabytes: str, *topics: str) -> None:
     consumer.close()
 
 
-def latency(bootstrap: str, seconds: str, topic: str, *quantiles: str) -> str:
+def latency(bootstrap: str, seconds: str, topic: str, rate: str, *quantiles: str) -> str:
     """The first second warms up."""
     waited: list[float] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
-    begin = time.perf_counter()
-    for number in range(int(seconds) * _PER_SECOND):
-        due = begin + number / _PER_SECOND
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0, "enable.idempotence": True})
+    for partition in range(PARTITIONS):
+        producer.produce(topic, RECORD, partition=partition)
+    assert producer.flush(SECONDS) == 0
+    per_second, begin = int(rate), time.perf_counter()
+    for number in range(int(seconds) * per_second):
+        due = begin + number / per_second
         while (left := due - time.perf_counter()) > 0:
             producer.poll(left)
-        sent_at = time.perf_counter()
-        producer.produce(topic, RECORD, partition=0, on_delivery=partial(_acknowledged, waited, sent_at))
+        producer.produce(topic, RECORD, partition=number % PARTITIONS, on_delivery=partial(_acknowledged, waited, due))
     assert producer.flush(SECONDS) == 0
-    ordered = sorted(waited[_PER_SECOND:])
-    return " ".join(str(ordered[int(float(quantile) * len(ordered))]) for quantile in quantiles or ("0.5",))
+    ordered = sorted(waited[per_second:])
+    return " ".join(str(ordered[int(float(quantile) * len(ordered))]) for quantile in quantiles)
 
 
-_PER_SECOND: Final = 1_000
-
-
-def _acknowledged(waited: list[float], sent_at: float, error: object, _message: object) -> None:
+def _acknowledged(waited: list[float], due: float, error: object, _message: object) -> None:
     assert error is None, error
-    waited.append(time.perf_counter() - sent_at)
+    waited.append(time.perf_counter() - due)
 
 
 def _without_errors(messages: Sequence[Any]) -> Sequence[Any]:

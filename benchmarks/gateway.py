@@ -1,6 +1,6 @@
 """The gateway before real Kafka, beside Kroxylicious without filters and the same Kafka direct.
 
-Throughput, processor time, latency, start and memory. Rounds go in turns in one run, since a machine's speed drifts; ratios are
+Throughput, processor time, start and memory; the time to an acknowledgement is in gateway_modes. Rounds go in turns in one run, since a machine's speed drifts; ratios are
 of runs of one round. The client, the brokers and the proxy share the machine's cores: the ratio is what a hop costs where no
 core is spare.
 
@@ -31,7 +31,6 @@ BROKERS: Final = 2
 """In two racks, with a replica of every partition in each: with one rack nothing would be verified."""
 
 STARTS: Final = 5
-LATENCY_SECONDS: Final = 5
 DIRECT, PASS_THROUGH, READERS, VERIFIED = "direct", "pass-through", "readers", "verified"
 WORKS: Final = ("produce", "consume")
 
@@ -62,7 +61,6 @@ class Series:
     """The figures of all rounds, by path."""
 
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
-    latencies: dict[str, list[float]] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
 
@@ -74,10 +72,6 @@ class Series:
 
     def of_direct(self, path: str, work: str) -> Figures:
         return self.speed(path, work).over(self.speed(DIRECT, work))
-
-    def added_ms(self, path: str) -> Figures:
-        pairs = zip(self.latencies[path], self.latencies[DIRECT], strict=True)
-        return Figures(tuple(through - direct for through, direct in pairs))
 
 
 def main(rounds: int = ROUNDS) -> None:
@@ -114,9 +108,6 @@ def _measure_round(series: Series, paths: Mapping[str, Server], number: int) -> 
                 run = _run(paths[path], work, topics[path])
                 if number:
                     series.runs.setdefault((path, work), []).append(run)
-        for path in order if number else ():
-            seconds = run_client(paths[path].bootstrap, "latency", LATENCY_SECONDS, topics[path])
-            series.latencies.setdefault(path, []).append(seconds * 1000)
 
 
 @contextmanager
@@ -155,10 +146,6 @@ def _print(series: Series, rounds: int) -> None:
                 ratio = f"{ratio}, {series.speed(path, work).over(series.speed(PASS_THROUGH, work)).text('of pass-through')}"
             cost = "" if path == DIRECT else series.processor(path, work).text("ms/MB")
             print(f"  {path:<14} {series.speed(path, work).text('MB/s', 0):<26} {ratio:<34} {cost}".rstrip())
-    print("\nmedian time to an acknowledgement at 1,000 records/s, linger 0; what the proxy adds")
-    for path in (DIRECT, *PROXIES):
-        added = "" if path == DIRECT else series.added_ms(path).text("ms added")
-        print(f"  {path:<14} {Figures(tuple(series.latencies[path])).text('ms'):<30} {added}".rstrip())
     print(f"\nstart to listening, {STARTS} starts; resident memory after all of the above")
     for path in PROXIES:
         print(f"  {path:<14} {Figures(tuple(series.starts[path])).text('s'):<30} {series.memory[path]:.0f} MB")
