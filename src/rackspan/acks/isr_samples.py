@@ -51,6 +51,8 @@ class LogEnd:
     leader_epoch: int
     end_offset: int
     log_start_offset: int = 0
+    is_by_id: bool = True
+    """False: the log was named by its topic's name, and may be that of an earlier topic."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The rule of min.insync.racks outside of brokers, as a state machine: read the ISR, send, wait, read again, judge.
 
 `admit`: before a record is sent, a sample of the ISR must be fresh and span enough racks. `RecordVerification`: after the record was
-acknowledged, a sample requested later must show the same topic, the same leader and enough racks in sync; and
-members of that ISR on enough racks must have shown by their own logs, read after the acknowledgement, that they hold the record. The
+acknowledged, a sample requested later must show the same topic, the same leader and enough racks in sync, or one that is still fresh has
+shown them and the leader's own log shows the record in that epoch; and members of that ISR on enough racks must have shown by their own logs, read after the acknowledgement, that they hold the record. The
 leader's rack counts: it appended the record. What is unknown is refused.
 
 It reads no clock: every event carries its time, in seconds of one monotonic clock. Source: docs/min-insync-racks.md, "On a Kafka that
@@ -65,7 +65,7 @@ class AcknowledgedRecord:
     are equal up to that entry (KIP-101). No metadata and no time is part of that.
     """
 
-    __slots__ = ("_holders", "_may_be_older", "end_offset", "leader", "leader_epoch")
+    __slots__ = ("_holders", "_may_be_older", "end_offset", "leader", "leader_epoch", "needs_leader")
 
     def __init__(self, leader: BrokerId, leader_epoch: int, end_offset: int | None) -> None:
         self.leader = leader
@@ -76,6 +76,8 @@ class AcknowledgedRecord:
         self._holders = {leader}
         self._may_be_older: bool | None = None
         """Whether the epoch below has to be read from the leader's log. None while no replica lacks the epoch."""
+        self.needs_leader = False
+        """Whether the leader's own log has yet to show the record in this epoch: no metadata since the acknowledgement names the epoch."""
 
     def reads(self, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> dict[BrokerId, int]:
         """The replicas to read, each with the leader epoch to request: one of each rack that is missing, as many as are required.
@@ -92,6 +94,8 @@ class AcknowledgedRecord:
             if missing and racks.count((*counted, replica)) > racks.count(counted):
                 counted.append(replica)
                 reads[replica] = self.leader_epoch
+        if self.needs_leader:
+            reads[self.leader] = self.leader_epoch
         if self._may_be_older and self.leader_epoch > 0:
             reads[self.leader] = self.leader_epoch - 1
         return reads
@@ -126,6 +130,9 @@ class AcknowledgedRecord:
         if self.end_offset is None:
             if requested_epoch == end.leader_epoch == self.leader_epoch:
                 self.end_offset = end.end_offset
+        elif requested_epoch == self.leader_epoch:
+            shows = end.leader_epoch == self.leader_epoch and end.end_offset >= self.end_offset > end.log_start_offset
+            self.needs_leader = self.needs_leader and not (shows and end.is_by_id)
         elif requested_epoch == self.leader_epoch - 1:
             # The epoch before the record's own has to end before it; else the record is of that one, or of one before.
             self._may_be_older = None if self.end_offset <= end.end_offset else False
@@ -138,7 +145,8 @@ class AcknowledgedRecord:
 
     def is_held(self, isr: Collection[BrokerId], racks: RackBits, min_racks: int) -> bool:
         """Whether members of the ISR on so many racks hold the record."""
-        return self.end_offset is not None and racks.count(self.holders(isr)) >= min_racks
+        known = self.end_offset is not None and not self.needs_leader
+        return known and racks.count(self.holders(isr)) >= min_racks
 
 
 class VerificationRules:
@@ -162,6 +170,10 @@ class VerificationRules:
     def is_read_after(self, requested_at: float, acknowledged_at: float) -> bool:
         """Whether a log end was requested after an acknowledgement: a replica read before may have lost its log since."""
         return requested_at >= acknowledged_at
+
+    def needs_leader(self) -> bool:
+        """Whether the leader's log has to show a record that no sample since its acknowledgement counts for."""
+        return True
 
     def is_same_topic(self, before: UUID | None, after: UUID | None) -> bool:
         """Whether a topic was not created anew under its name. Its leader epochs begin at 0 again."""
@@ -285,24 +297,26 @@ class RecordVerification:
 
     # Events.
 
-    def expect(self, sample: Sample | None, topic_id: UUID | None = None) -> None:
+    def expect(self, sample: Sample | None, *, counts: bool) -> None:
         """Plan reads by a sample from before the acknowledgement, so that logs and the next sample are read at the same time.
 
-        `topic_id` is that which the request named, None if it named none. With it the sample may stand for the next one until that is due:
-        the logs that show the record are of this id and of the epoch in which it was sent, so that a newer sample could not
-        show that it was lost. Without it the record may be of a topic that was created anew, and those logs of the one before.
+        If it `counts` and is fresh, the next sample is due only when this one is no longer fresh. Until then the leader's own log, read by the
+        topic's id after the acknowledgement, has to show the record in the epoch that the sample has: a new leader, and a topic that
+        was created anew, do not show that.
         """
         state = None if sample is None else sample.partitions.get(self.partition)
         if sample is None or state is None or self._leadership is None:
             return
         self._show(state, sample)
-        counts = (
-            topic_id is not None
-            and self._rules.is_same_topic(topic_id, self._topic_id)
+        if (
+            counts
+            and self.record is not None
+            and self.end_offset is not None
             and self._rules.is_fresh(sample.requested_at, self.acknowledged_at, self._refresh_seconds)
-        )
-        if counts and self._refusal_after(state, sample) is None:
+            and self._refusal_after(state, sample) is None
+        ):
             self.sampled = True
+            self.record.needs_leader = self._rules.needs_leader()
             self.sample_from = sample.requested_at + self._refresh_seconds
         self._plan_reads(self.acknowledged_at)
 
@@ -329,6 +343,8 @@ class RecordVerification:
         self.sampled, self.lacking = refusal is None, refusal
         self._lacked_by = self._judged(state, sample)
         self._show(state, sample)
+        if self.record is not None:
+            self.record.needs_leader = False
         if not self._judge(sample.requested_at):
             # Sample again while logs do not show the record: the ISR may be smaller than this metadata has it.
             self._sample_later(sample.requested_at)

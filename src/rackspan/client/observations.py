@@ -62,7 +62,7 @@ async def read_log_ends(
                 ends[read] = None
             elif data.error_code != 0:
                 errors[read] = data.error_code
-            elif (end := _log_end(data)) is not None:
+            elif (end := _log_end(data, is_by_id=version >= _IDS_SINCE)) is not None:
                 ends[read] = end
     return ends, errors
 
@@ -71,11 +71,11 @@ def _topic(version: int, name: str, topic_id: UUID | None) -> str | UUID | None:
     return name if version < _IDS_SINCE else topic_id
 
 
-def _log_end(data: FetchResponsePartitionData) -> LogEnd | None:
+def _log_end(data: FetchResponsePartitionData, *, is_by_id: bool) -> LogEnd | None:
     diverging = data.diverging_epoch
     if diverging is None or diverging.end_offset < 0:
         return None
-    return LogEnd(diverging.epoch, diverging.end_offset, data.log_start_offset)
+    return LogEnd(diverging.epoch, diverging.end_offset, data.log_start_offset, is_by_id)
 
 
 def _request(reads: Iterable[LogRead]) -> FetchRequestData:

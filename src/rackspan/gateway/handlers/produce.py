@@ -205,8 +205,7 @@ class ProduceHandler:
         session.count_produced(produce.header.client_id, produce.left())
         guarded = produce.requirements.items()
         held = {partition: requirement for partition, requirement in guarded if partition not in produce.responses}
-        hold = self.guard.forwarded(session.broker, held, produce.until, produce.topic_ids())
-        parts = produce.forwarded(hold)
+        parts = produce.forwarded(self.guard.forwarded(session.broker, held, produce.until))
         if produce.hold is not None or parts is not None:
             exchange.on_response = partial(self._received, produce)
         elif produce.acks == ACKS_ALL and self.guard.checks_after:

@@ -96,12 +96,6 @@ class ProduceRequest:
             if name is not None:
                 yield name, topic
 
-    def topic_ids(self) -> dict[str, UUID]:
-        """The id of each topic that the request names by one."""
-        if self.header.api_version < _IDS_SINCE:
-            return {}
-        return {name: topic.topic_id for name, topic in self.named_topics() if topic.topic_id is not None}
-
     def partitions(self, topic: TopicProduceData) -> list[Partition]:
         """The partitions of one topic in the request."""
         name = self._key(topic)

@@ -1,4 +1,4 @@
-"""Readers of what the guard requires: samples of the ISR and log ends of replicas, one request in flight at each broker."""
+"""Readers of what the guard requires: samples of the ISR and log ends of replicas, at most two requests in flight at each broker."""
 
 import asyncio
 import logging

@@ -77,6 +77,11 @@ class StaleIsFresh(VerificationRules):
         return True
 
 
+class NoLeadersLog(VerificationRules):
+    def needs_leader(self) -> bool:
+        return False
+
+
 class BeforeOnly(VerificationRules):
     def checks_after(self) -> bool:
         return False
@@ -135,6 +140,12 @@ def test_no_acknowledged_record_is_held_in_too_few_racks_however_late_metadata_i
 @pytest.mark.parametrize("mistake", [NoLogs, Settles, SampleFromBefore, StaleIsFresh, BeforeOnly])
 def test_a_planted_mistake_is_found(mistake: type[VerificationRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
+
+
+@pytest.mark.slow
+def test_a_sample_from_before_without_the_leaders_own_log_is_found() -> None:
+    # One of the first eighty seeds finds it: a leader has to change twice while a sample is fresh.
+    assert first_violation(NoLeadersLog(), range(68, 68 + SEEDS)) is not None
 
 
 @pytest.mark.slow
@@ -319,6 +330,48 @@ def test_a_sample_and_a_log_end_from_after_the_acknowledgement_are_needed() -> N
     assert guard.observe_log_ends(log_ends(2, 0.21, LogEnd(5, END))) == [hold]
     assert not hold.refusals
     assert not guard.replicas_to_read()
+
+
+def held_by_a_fresh_sample(guard: AcknowledgementGuard) -> Hold:
+    """One request, forwarded after 0.16 and acknowledged at 0.2; a sample is fresh for 0.05."""
+    guard.observe(sample(0.16, (1, 2, 3)))
+    hold = guard.forwarded(1, {ORDERS: TWO_RACKS}, 30.0)
+    assert hold is not None
+    assert not guard.acknowledged(hold, {ORDERS: END}, 0.2)
+    assert (reads(guard, 1, 0.2), reads(guard, 2, 0.2)) == ({5}, {5})
+    assert guard.observe_log_ends(log_ends(2, 0.2, LogEnd(5, END))) == []
+    return hold
+
+
+def test_a_sample_from_before_counts_while_it_is_fresh_if_the_leaders_own_log_shows_the_record() -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held_by_a_fresh_sample(guard)
+    assert guard.topics_to_sample(1, 0.2) == frozenset()
+    assert guard.observe_log_ends(log_ends(1, 0.2, LogEnd(5, END))) == [hold]
+    assert not hold.refusals
+
+
+@pytest.mark.parametrize(
+    "end",
+    [None, LogEnd(4, END), LogEnd(5, END - 1), LogEnd(5, END, END), LogEnd(5, END, is_by_id=False)],
+    ids=["older", "other epoch", "shorter", "deleted", "by name"],
+)
+def test_a_leaders_log_that_does_not_show_the_record_leaves_it_to_the_next_sample(end: LogEnd | None) -> None:
+    guard = AcknowledgementGuard(GuardSettings())
+    hold = held_by_a_fresh_sample(guard)
+    assert guard.observe_log_ends(log_ends(1, 0.2, end)) == []
+    assert guard.topics_to_sample(1, 0.22) == {"orders"}
+    assert guard.observe(sample(0.22, (1, 2, 3), epoch=7)) == [hold]
+    assert hold.refusals[ORDERS].cause is Cause.LEADER
+
+
+def test_in_mode_strict_no_sample_from_before_counts() -> None:
+    guard = AcknowledgementGuard(STRICT)
+    guard.observe(sample(0.16, (1, 2, 3)))
+    hold = guard.forwarded(1, {ORDERS: TWO_RACKS}, 30.0)
+    assert hold is not None
+    assert not guard.acknowledged(hold, {ORDERS: END}, 0.2)
+    assert (reads(guard, 1, 0.2), guard.topics_to_sample(1, 0.2)) == (set(), {"orders"})
 
 
 @pytest.mark.parametrize(("racks", "shown"), [(3, (2, 3)), (2, (2,)), (1, ())], ids=["raised", "unchanged", "lowered"])

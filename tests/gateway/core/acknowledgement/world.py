@@ -42,8 +42,6 @@ class Produce:
     offset: int | None = None
     entry: Entry | None = None
     topic: int = 0
-    named: int | None = None
-    """The topic whose id the request names; None for one by name."""
     hold: Hold | None = None
     repeats: "Produce | None" = None
     until: float = 0.0
@@ -120,7 +118,6 @@ class World:
         self.holds: dict[Hold, Produce] = {}
         self.done: list[Produce] = []
         self.requirement = Requirement(Thresholds(1, 2))
-        self.names_ids = self.rng.random() < 0.5
         self.sampling = InFlight()
         self.reading = {replica: InFlight() for replica in self.racks}
         self.sampler_is_cut = False
@@ -155,8 +152,7 @@ class World:
 
     def clients(self) -> None:
         repeated = self.rng.choice(self.done[-20:]) if self.done and self.rng.random() < 0.02 else None
-        until = self.now + self.rng.choice((0.5, 3.0, 10.0))
-        self.arrive(Produce(repeats=repeated, until=until, named=self.topic if self.names_ids else None))
+        self.arrive(Produce(repeats=repeated, until=self.now + self.rng.choice((0.5, 3.0, 10.0))))
         busy = not self.pauses or self.rng.random() < 0.98
         self.later(self.rng.expovariate(60) if busy else self.rng.uniform(0.5, 4), self.clients)
 
@@ -167,6 +163,8 @@ class World:
             self.later(self.settings.sample_timeout_seconds, lambda: self.admit(produce))
             self.sample()
         else:
+            if admission.aging and not self.sampling.sent:
+                self.sample()
             self.decide(produce, bool(admission.refusals))
 
     def admit(self, produce: Produce) -> None:
@@ -181,8 +179,7 @@ class World:
             return
         if self.now - self.last_sample > self.settings.max_staleness_seconds:
             self.violations.append(Violation("forwarded without a fresh sample", self.now))
-        ids = {} if produce.named is None else {PARTITION[0]: UUID(int=produce.named)}
-        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, produce.until, ids)
+        produce.hold = self.guard.forwarded(LEADER, {PARTITION: self.requirement}, produce.until)
         self.later(self.rng.uniform(0.0002, 0.002), lambda: self.append(produce))
 
     def release(self, produce: Produce, refused: bool) -> None:
@@ -343,10 +340,6 @@ class World:
     # The broker.
 
     def append(self, produce: Produce) -> None:
-        if produce.named not in (None, self.topic):
-            # UNKNOWN_TOPIC_ID: the topic was created anew.
-            self.refused += 1
-            return
         repeated, produce.topic = produce.repeats, self.topic
         if repeated is not None and repeated.offset is not None and repeated.entry in self.log[repeated.offset :][:1]:
             produce.offset, produce.entry = repeated.offset, repeated.entry
@@ -448,7 +441,7 @@ class World:
         """Of one follower or both, for less or for more than it takes to leave the ISR."""
         chosen = [one for one in self.followers if self.rng.random() < 0.8]
         kind = self.rng.choice(
-            (self.freeze, self.freeze, self.slow, self.slow, self.crash, self.contest, self.recreate)
+            (self.freeze, self.freeze, self.slow, self.slow, self.crash, self.contest, self.lose_tail, self.recreate)
         )
         kind(chosen)
         self.later(self.rng.uniform(0.1, 3 * LAG_MAX), lambda: self.recover(chosen))
@@ -488,6 +481,20 @@ class World:
                 self.followers[one].isolated = True
         self._lead_anew()
         self.publish()
+
+    def lose_tail(self, chosen: list[int]) -> None:
+        """A follower led briefly, and the leader lost what that one did not have; another one, cut off and out of the ISR at once, has it still."""
+        led = min(self.followers, key=lambda one: (self.racks[one] != self.racks[LEADER], one))
+        other = next(iter(self.followers.keys() - {led}))
+        if {led, other} <= self.isr and self.followers[led].topic == self.followers[other].topic == self.topic:
+            committed = self.log[: max(self.watermark, len(self.followers[led].log))]
+            uncommitted = [(self.epoch, next(self._numbers)) for _ in range(self.rng.randrange(20, 200))]
+            self.log, self.followers[other].log = committed, committed + uncommitted
+            self.followers[other].isolated = True
+            chosen.append(other)
+            self.epoch += 2
+            self._lead_anew()
+            self.alter(self.isr - {other})
 
     def recreate(self, chosen: list[int]) -> None:
         """The topic is deleted and created anew, in the same epoch; these followers have not applied that yet."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
-from uuid import UUID
 
 from rackspan.acks.isr_samples import LogEnds, LogRead, Partition, Sample
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
@@ -134,7 +133,6 @@ class Hold:
         "refusals",
         "requirements",
         "size_bytes",
-        "topic_ids",
         "until",
         "waiting",
     )
@@ -145,7 +143,6 @@ class Hold:
         requirements: Mapping[Partition, Requirement],
         leaderships: Mapping[Partition, Leadership | None],
         until: float,
-        topic_ids: Mapping[str, UUID] | None = None,
     ) -> None:
         """`until`: the end of the request's own timeout."""
         self.broker = broker
@@ -153,8 +150,6 @@ class Hold:
         self.leaderships = leaderships
         """None if it is unknown. A partition that is guarded since the request was forwarded is in neither."""
         self.until = until
-        self.topic_ids = topic_ids or {}
-        """Of the topics that the request names by id: no record of it is of another topic of that name."""
         self.acknowledged_at = NEVER
         self.end_offsets: Mapping[Partition, int | None] = {}
         """By acknowledged partition, the offset after its records; None if the broker's response names none."""
@@ -230,21 +225,12 @@ class AcknowledgementGuard:
                 refusals[partition] = refusal
         return Admission(refusals, frozenset(unsampled), frozenset(aging))
 
-    def forwarded(
-        self,
-        broker: int,
-        requirements: Mapping[Partition, Requirement],
-        until: float,
-        topic_ids: Mapping[str, UUID] | None = None,
-    ) -> Hold | None:
-        """A request is forwarded now, whose own timeout ends at `until`; `topic_ids` are those in it.
-
-        None if its acknowledgement need not be held.
-        """
+    def forwarded(self, broker: int, requirements: Mapping[Partition, Requirement], until: float) -> Hold | None:
+        """A request is forwarded now, whose own timeout ends at `until`. None if its acknowledgement need not be held."""
         if not requirements or not self.checks_after:
             return None
         leaderships = {partition: self._leadership(partition, broker) for partition in requirements}
-        return Hold(broker, requirements, leaderships, until, topic_ids)
+        return Hold(broker, requirements, leaderships, until)
 
     def _leadership(self, partition: Partition, broker: int) -> Leadership | None:
         sample = self._samples.get((broker, partition[0]))
@@ -284,9 +270,7 @@ class AcknowledgementGuard:
             )
             # In mode strict no sample of before is used: the ISR of the controllers' log is to be that after the acknowledgement.
             verified = self.settings.mode is AcknowledgementMode.VERIFIED
-            record.expect(
-                self._samples.get((hold.broker, partition[0])), hold.topic_ids.get(partition[0]) if verified else None
-            )
+            record.expect(self._samples.get((hold.broker, partition[0])), counts=verified)
             self._plan_reads(hold, record)
         if hold.waiting:
             self._holds.setdefault(hold.broker, {})[hold] = None
