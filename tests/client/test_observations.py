@@ -112,7 +112,7 @@ def test_what_a_response_is_taken_for(
 def test_without_topic_ids_a_topic_is_read_by_name(topic_id: UUID | None, offered: int | None) -> None:
     request, (found, _) = asyncio.run(read(data(epoch=5, end=END), topic_id, offered))
     assert request.topics[0].topic == "orders"
-    assert list(found.values()) == [LogEnd(5, END)]
+    assert list(found.values()) == [LogEnd(5, END, is_by_id=False)]
 
 
 def test_a_broker_that_is_too_old_is_an_error() -> None:
