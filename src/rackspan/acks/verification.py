@@ -312,6 +312,7 @@ class RecordVerification:
             counts
             and self.record is not None
             and self.end_offset is not None
+            and self._topic_id is not None
             and self._rules.is_fresh(sample.requested_at, self.acknowledged_at, self._refresh_seconds)
             and self._refusal_after(state, sample) is None
         ):
@@ -324,7 +325,8 @@ class RecordVerification:
         """Receive a sample of the leader, or of the metadata log. Returns whether it counts."""
         if self.is_decided or self.partition[0] not in sample.topics:
             return False
-        if not self._rules.is_after(sample.requested_at, self.sample_from):
+        counts_from = self.acknowledged_at if self._needs_leader() else self.sample_from
+        if not self._rules.is_after(sample.requested_at, counts_from):
             return False
         state = sample.partitions.get(self.partition)
         if self.lacking is not None and self._lacked_by == self._judged(state, sample):
@@ -368,6 +370,9 @@ class RecordVerification:
             return False
         if read in ends.ends:
             self.record.observe(ends.replica, read.leader_epoch, ends.ends[read])
+        if ends.replica == self.record.leader and self._needs_leader():
+            # Only a sample can show it, so the next one is due now.
+            self.sample_from = self.acknowledged_at
         if not self._judge(ends.requested_at):
             waited_seconds = ends.requested_at - self.acknowledged_at
             self._plan_reads(ends.requested_at + min(_AGAIN_MAX_SECONDS, _AGAIN_SECONDS + waited_seconds / 4))
@@ -385,9 +390,13 @@ class RecordVerification:
 
     def is_late(self, now: float) -> bool:
         """Whether logs have not shown the record for LATE_SECONDS, while metadata shows enough racks in sync."""
-        return self.sampled and self.record is not None and now - self.late_from > LATE_SECONDS
+        known = self.sampled and self.record is not None and not self._needs_leader()
+        return known and now - self.late_from > LATE_SECONDS
 
     # Judgement.
+
+    def _needs_leader(self) -> bool:
+        return self.record is not None and self.record.needs_leader
 
     def _show(self, state: SampledPartition, sample: Sample) -> None:
         """Take over the members of the ISR that may show the record, and on the first time the record's leader epoch."""
@@ -459,7 +468,7 @@ class RecordVerification:
 
     def _not_shown(self) -> Refusal:
         verdict, record, racks = ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, self.record, self.racks
-        if not self.sampled or record is None or racks is None:
+        if not self.sampled or record is None or racks is None or record.needs_leader:
             return _unknown(self.partition, verdict)
         self.was_late = True
         holders = record.holders(self.isr)

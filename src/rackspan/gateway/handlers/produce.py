@@ -259,6 +259,8 @@ class ProduceHandler:
     def _complete(self, holds: Iterable[Hold]) -> None:
         """Respond to requests whose holds are over. Called after every sample and every log end: reads may be due elsewhere."""
         self.log_reader.wake()
+        for broker in self.guard.brokers:
+            self.sampler.wake(broker)
         for hold in holds:
             produce, now = self._held.pop(hold, None), self._loop.time()
             if produce is None:

@@ -31,7 +31,10 @@ _LOGGED_AGAIN_SECONDS: Final = 60.0
 """Between two log lines of a topic whose log a broker refuses to show."""
 
 _INTERVAL_SECONDS: Final = 0.0005
-"""Between two requests to one broker: what becomes due meanwhile shares the next."""
+"""Between two looks for what is due at one broker: what becomes due meanwhile shares the next request."""
+
+_LOOK_SHARE: Final = 0.1
+"""Of the time: thousands may be held."""
 
 _AT_ONCE: Final = 2
 """Requests to one broker: what is acknowledged while one is on its way need not wait for its response."""
@@ -64,7 +67,7 @@ class BrokerReads:
         self._loop = asyncio.get_running_loop()
         self._in_flight: dict[int, dict[asyncio.Task[None], BrokerRead]] = {}
         self._next_at: dict[int, float] = {}
-        """Before which no read is started."""
+        """Before which nothing is looked for."""
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._failing: dict[int, set[type]] = {}
         """The kinds of errors that were logged since a broker last responded."""
@@ -72,33 +75,39 @@ class BrokerReads:
     def wake(self, broker: int) -> None:
         """Start a read if something is due at the broker, or when it is."""
         in_flight = self._in_flight.setdefault(broker, {})
-        if len(in_flight) == _AT_ONCE:
+        if len(in_flight) == _AT_ONCE or any(read.sent_at == ALWAYS for read in in_flight.values()):
+            return
+        now, next_at = self._loop.time(), self._next_at.get(broker, NEVER)
+        if now < next_at:
+            self._set_timer(broker, next_at)
             return
         due_at = self._due_at(broker, max((read.sent_at for read in in_flight.values()), default=NEVER))
+        self._next_at[broker] = now + max(_INTERVAL_SECONDS, (self._loop.time() - now) / _LOOK_SHARE)
         if due_at is None:
             return
-        start_at = max(due_at, self._next_at.get(broker, NEVER))
-        timer = self._timers.get(broker)
-        if start_at > self._loop.time():
-            if timer is None or timer.when() > start_at:
-                self._set_timer(broker, start_at)
+        if due_at > now:
+            self._set_timer(broker, due_at)
             return
-        self._set_timer(broker, None)
-        self._next_at[broker] = self._loop.time() + _INTERVAL_SECONDS
         read = BrokerRead()
         task = self._loop.create_task(self._run(broker, read))
         in_flight[task] = read
         task.add_done_callback(partial(self._ended, broker))
 
+    def sent(self, broker: int, read: BrokerRead) -> float:
+        """The request of a read is sent now. Returns the time; what becomes due later is for the next read."""
+        read.sent_at = self._loop.time()
+        self._loop.call_soon(self.wake, broker)
+        return read.sent_at
+
     def reads(self, broker: int) -> bool:
         """Whether a read of the broker is in flight."""
         return bool(self._in_flight.get(broker))
 
-    def _set_timer(self, broker: int, at: float | None) -> None:
-        before = self._timers.pop(broker, None)
-        if before is not None:
-            before.cancel()
-        if at is not None:
+    def _set_timer(self, broker: int, at: float) -> None:
+        timer = self._timers.get(broker)
+        if timer is None or timer.when() > at:
+            if timer is not None:
+                timer.cancel()
             self._timers[broker] = self._loop.call_at(at, self._timed, broker)
 
     def _timed(self, broker: int) -> None:
@@ -120,12 +129,17 @@ class BrokerReads:
 
     def _ended(self, broker: int, task: "asyncio.Task[None]") -> None:
         del self._in_flight[broker][task]
-        if not task.cancelled():
-            self.wake(broker)
+        if task.cancelled():
+            return
+        if (error := task.exception()) is not None:
+            log.error("a read of broker %d ended", broker, exc_info=error)
+            self._next_at[broker] = self._loop.time() + _BACKOFF_SECONDS
+        self.wake(broker)
 
     def close(self) -> None:
-        for broker in tuple(self._timers):
-            self._set_timer(broker, None)
+        self._due_at = lambda _broker, _covered: None
+        for timer in self._timers.values():
+            timer.cancel()
         for in_flight in self._in_flight.values():
             for task in in_flight:
                 task.cancel()
@@ -265,8 +279,10 @@ class IsrSampler:
     async def _sample(self, broker: int, read: BrokerRead) -> None:
         await self._source.prepare(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this sample.
-        requested_at = read.sent_at = self._loop.time()
+        requested_at = self._reads.sent(broker, read)
         topics = self._guard.topics_to_sample(broker, requested_at) | self._requested.pop(broker, set())
+        if not topics:
+            return
         waiters = self._waiters.pop(broker, [])
         try:
             async with asyncio.timeout(self._guard.settings.sample_timeout_seconds):
@@ -340,7 +356,7 @@ class LogEndReader:
         replica = BrokerId(broker)
         connection = await self._cluster.connection(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this response.
-        requested_at = read.sent_at = self._loop.time()
+        requested_at = self._reads.sent(broker, read)
         reads = self._guard.reads_due(replica, requested_at)
         if not reads:
             return

@@ -336,6 +336,7 @@ class World:
     def observe_read(self, ends: LogEnds) -> None:
         self.reading[ends.replica].sent.remove(ends.requested_at)
         self.complete(self.guard.observe_log_ends(ends))
+        self.sample_if_due()
 
     # The broker.
 
@@ -440,9 +441,8 @@ class World:
     def fault(self) -> None:
         """Of one follower or both, for less or for more than it takes to leave the ISR."""
         chosen = [one for one in self.followers if self.rng.random() < 0.8]
-        kind = self.rng.choice(
-            (self.freeze, self.freeze, self.slow, self.slow, self.crash, self.contest, self.lose_tail, self.recreate)
-        )
+        often, others = (self.freeze, self.slow), (self.crash, self.contest, self.lose_tail, self.recreate)
+        kind = self.rng.choice(often * 3 + others)
         kind(chosen)
         self.later(self.rng.uniform(0.1, 3 * LAG_MAX), lambda: self.recover(chosen))
         self.later(self.rng.uniform(3, 9), self.fault)

@@ -447,9 +447,15 @@ class AcknowledgementGuard:
         return tuple(self._reads)
 
     def reads_due(self, replica: BrokerId, now: float) -> frozenset[LogRead]:
-        """The reads of this broker that are due, at most one epoch of each partition: a Fetch request names a partition once."""
-        due = (record.reads[replica] for record in self._reads.get(replica, ()))
-        return frozenset({read.partition: read for at, read in due if at <= now}.values())
+        """The reads of this broker that are due, at most one epoch of each partition: a Fetch request names a partition once.
+
+        It is that of the record that has waited longest: newer ones would keep its own from being read.
+        """
+        due: dict[Partition, LogRead] = {}
+        for at, read in (record.reads[replica] for record in self._reads.get(replica, ())):
+            if at <= now:
+                due.setdefault(read.partition, read)
+        return frozenset(due.values())
 
     def next_read_at(self, replica: BrokerId, covered: float = NEVER) -> float | None:
         """The earliest time, later than `covered`, at which something is to be read at this broker; None if nothing is."""
@@ -462,6 +468,11 @@ class AcknowledgementGuard:
     def held(self) -> int:
         """Requests whose acknowledgement is held."""
         return sum(map(len, self._holds.values())) + len(self._unleased)
+
+    @property
+    def brokers(self) -> Iterable[int]:
+        """Those whose acknowledgements are held."""
+        return tuple(self._holds)
 
     @property
     def waits_for_lease(self) -> bool:
