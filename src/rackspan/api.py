@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rackspan.acks import watch as _acks_watch
     from rackspan.advice import Advice
     from rackspan.apply import RestartUpdate, RunUpdate
-    from rackspan.audit import Audit, ClusterPolicies, Finding, RackLoss, assumptions, racks_down
+    from rackspan.audit import Audit, ClusterPolicies, Finding, HarmfulCancel, RackLoss, assumptions, racks_down
     from rackspan.client import config as _client_config
     from rackspan.client.cluster import ClusterConnection, ConnectionSettings
     from rackspan.client.config import JudgedLine
@@ -183,6 +183,7 @@ __all__ = [
     "foreign_throttles",
     "generate_reassignment",
     "harden",
+    "harmful_cancels",
     "judge_stop",
     "known_reassignments",
     "lint_reassignment",
@@ -826,17 +827,31 @@ def reassignments_in_flight(snapshot: ClusterSnapshot, topic_filter: re.Pattern[
     return _plan.plan_in_flight(cluster, named)
 
 
+def harmful_cancels(
+    snapshot: ClusterSnapshot, partitions: Collection[TopicPartition], policy: RackPolicy = RackPolicy()
+) -> dict[TopicPartition, HarmfulCancel]:
+    """Returns those of these partitions that a cancel of their reassignments would harm, as `judge_stop` judges a stop.
+
+    They would refuse acks=all, or have no leader, or Kafka refuses the cancel. A check, not a lock.
+    """
+    return _audit.harmful_cancels(_audit.snapshot_batch(snapshot, policy), partitions)
+
+
 def cancel_in_flight(
-    cluster: Cluster, plan: ReassignmentPlan, *, patience_seconds: float = 300.0
+    cluster: Cluster,
+    plan: ReassignmentPlan,
+    *,
+    left_out: Collection[TopicPartition] = (),
+    patience_seconds: float = 300.0,
 ) -> dict[TopicPartition, tuple[int, ...]]:
-    """Cancel what `reassignments_in_flight` returned; returns the replicas of each partition afterwards.
+    """Cancel what `reassignments_in_flight` returned but for `left_out`, such as `harmful_cancels`; returns the replicas of each afterwards.
 
     Throttles stay. Errors: ReassignmentStopped, SourceError.
     """
     from rackspan import apply
 
     with apply.LiveCluster(_settings(cluster)) as live:
-        return apply.cancel_in_flight(live, plan, apply.Pace(patience_seconds))
+        return apply.cancel_in_flight(live, plan.without(left_out), apply.Pace(patience_seconds))
 
 
 def foreign_throttles(cluster: Cluster, state: RunState) -> dict[ConfigKey, str]:

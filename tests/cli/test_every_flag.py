@@ -28,6 +28,9 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.pipeline import RunReport
 from rackspan.pipeline.check import CheckReport
+from rackspan.plan.execution.events import DirectionSet
+from rackspan.plan.execution.events_format import event_line
+from rackspan.reassign import Direction
 from rackspan.sources.source import Source
 from rackspan.traffic import ClusterReading, Interval
 from tests.cli.conftest import GOOD, Ran
@@ -178,6 +181,7 @@ WORDS: dict[str, tuple[str, ...]] = {
 
 RUN_SNAP = ("--snapshot", "live-snapshot.json")
 GROUP = ("--bootstrap-server", "group:1")
+REFUSED_WRITES = "--allow-refused-writes"
 NONE: tuple[str, ...] = ()
 
 OWN: dict[tuple[str, str], Case] = {
@@ -276,6 +280,9 @@ OWN: dict[tuple[str, str], Case] = {
             "--output": Case(("-o", "json"), RUN_SNAP),
         }.items()
     },
+    ("reassign cancel", "--allow-refused-writes"): Case((REFUSED_WRITES,), ("--snapshot", "harmful.json")),
+    ("reassign undo", "--allow-refused-writes"): Case((REFUSED_WRITES,), ("--snapshot", "harmful.json", "--plan", "begun.json")),
+    ("reassign apply", "--allow-refused-writes"): Case((REFUSED_WRITES,), ("--snapshot", "reverting.json", "--plan", "reverted.json")),
     ("reassign apply", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), ("--snapshot", "racked.json", "--plan", "worse.json", "--cluster-id", GOOD["cluster_id"])),
     ("reassign verify", "--plan"): Case(("--plan", "other-live.json"), RUN_SNAP),
     ("reassign verify", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
@@ -501,7 +508,25 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         next(begun)
         next(begun)
         begun.close()
+        journal = (folder / "begun.json.journal").read_text()
+        back = f"{event_line(DirectionSet(Direction.ORIGINALS))}\n"
+        shutil.copy(folder / "begun.json", folder / "reverted.json")
+        (folder / "reverted.json.journal").write_text(journal + back)
+        (stays, leaves), (_, arrives) = rows_of(written, "live")[0], moves[0]["replicas"]
+        for name, new, old in (("harmful", arrives, leaves), ("reverting", leaves, arrives)):
+            there = under_way(json.loads((folder / "live-snapshot.json").read_text()), "live", stays, new, old)
+            (folder / f"{name}.json").write_text(json.dumps(there))
         yield SimpleNamespace(folder=folder, cluster=cluster, live=live, silent=f"127.0.0.1:{silent.getsockname()[1]}")
+
+
+def under_way(document: Any, topic: str, stays: int, new: int, old: int) -> Any:
+    """The document while partition 0 of the topic moves from one broker to another: a cancel leaves too few in sync."""
+    (found,) = [one for one in document["topics"] if one["name"] == topic]
+    found["config"]["min.insync.replicas"] = "2"
+    found["partitions"][0].update(
+        replicas=[stays, new, old], adding_replicas=[new], removing_replicas=[old], leader=stays, isr=[stays, new]
+    )
+    return document
 
 
 def rows_of(snapshot: Any, topic: str) -> list[list[int]]:

@@ -454,7 +454,7 @@ def test_a_partition_that_moves_already_has_its_remedy() -> None:
     found = reasons(orders([1, 3, 5, 4], adding=(4,), removing=(3,)), move(1, 3, 5))
     assert found["plan-reassignment-in-progress"] == (
         "it is being reassigned already: the plan would replace that",
-        "wait for it, or cancel it first",
+        "wait for it, or first cancel it with rackspan reassign cancel --in-flight",
     )
     assert "plan-reassignment-in-progress" not in reasons(orders([1, 3, 5]), move(1, 3, 5))
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from rackspan.apply.requests import patience_ms, response_of
 from rackspan.client.cluster import ClusterConnection
-from rackspan.client.errors import change_failed, error_response
+from rackspan.client.errors import change_failed, error_response, message_of
 from rackspan.client.requests import batches, by_topic
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model.ids import TopicPartition
@@ -36,6 +36,9 @@ RIGHT = "Alter on Cluster"
 
 ELECTION_BATCH = 1_000
 """Partitions in one request, as large a batch as a controller writes at once without delay."""
+
+REFUSED_NAMED = 3
+"""Partitions that an error names before it counts the rest."""
 
 _PREFERRED = 0
 """ElectLeaders' type of election; 1 is unclean."""
@@ -70,12 +73,24 @@ async def alter(connection: ClusterConnection, targets: Mapping[TopicPartition, 
         connection.call_controller(ApiKey.ALTER_PARTITION_REASSIGNMENTS, request), what, RIGHT
     )
     _refuse(what, response)
-    for topic in response.responses:
-        for result in topic.partitions:
-            topic_partition = TopicPartition(topic.name, result.partition_index)
-            replicas = targets[topic_partition]
-            done = "cancelled" if replicas is None else f"reassigned to {','.join(map(str, replicas))}"
-            _refuse(f"{topic_partition} was not {done}", result)
+    refused = [
+        (_not_done(name, targets[name]), result)
+        for topic in response.responses
+        for result in topic.partitions
+        for name in [TopicPartition(topic.name, result.partition_index)]
+        if result.error_code not in _AS_REQUIRED
+    ]
+    if refused:
+        # The others of the request are carried out: all that are not are named, as far as a line has room.
+        *others, (what, last) = refused[:REFUSED_NAMED]
+        words = [f"{name}: {message_of(error_response(result))}" for name, result in others]
+        more = f"{len(refused) - REFUSED_NAMED} more were refused; " if len(refused) > REFUSED_NAMED else ""
+        _refuse("; ".join([*words, f"{more}{what}"]), last)
+
+
+def _not_done(name: TopicPartition, replicas: tuple[int, ...] | None) -> str:
+    done = "cancelled" if replicas is None else f"reassigned to {','.join(map(str, replicas))}"
+    return f"{name} was not {done}"
 
 
 def _topics(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> list[ReassignableTopic]:

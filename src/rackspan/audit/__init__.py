@@ -7,6 +7,7 @@ Depends on: model.
 """
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, effective_min_isr, requirements, snapshot_batch
+from rackspan.audit.constraints.cancel import HarmfulCancel, harmful_cancels
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.judge import Audit, RackLosses, assumptions, audit, outage, rack_losses, racks_down
 from rackspan.audit.leader_racks import leader_choices
@@ -19,6 +20,7 @@ __all__ = [
     "ClusterPolicies",
     "Finding",
     "FleetPolicy",
+    "HarmfulCancel",
     "LostRack",
     "PartitionBatch",
     "RackLoss",
@@ -29,6 +31,7 @@ __all__ = [
     "assumptions",
     "audit",
     "effective_min_isr",
+    "harmful_cancels",
     "in_order",
     "leader_choices",
     "losses_each_rack",

@@ -177,6 +177,17 @@ def _unknown(batch: PartitionBatch, rows: Int64s, document: ReassignmentDocument
     for entry, row in zip(document.partitions, rows.tolist(), strict=True):
         if row < 0:
             why = f"Unable to find partition: {entry.name}"
+def _diskless(entry: ListedPartition) -> Finding:
+    return Finding(
+        constraint="plan-diskless-topic",
+        severity=Severity.WARNING,
+        topic=entry.topic,
+        partition=entry.partition,
+        reason="it is of a diskless topic, of which brokers hold no data: its placement is not judged",
+        remedy="leave it out of the file: any broker serves it",
+    )
+
+
             yield Finding("plan-unknown-partition", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
         if not brokers.issuperset(entry.replicas):
             for broker in dict.fromkeys(entry.replicas):

@@ -4,7 +4,7 @@
 executes it. A million reassignments are four arrays; `PartitionReassignment` is a row, made on demand.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -234,6 +234,15 @@ class ReassignmentPlan:
         return [
             [(partition.topic_partition, partition.replicas) for partition in step.partitions] for step in self.steps
         ]
+
+    def without(self, left_out: Collection[TopicPartition]) -> "ReassignmentPlan":
+        """The plan without these partitions."""
+        kept = (
+            (step, [partition for partition in step.partitions if partition.topic_partition not in left_out])
+            for step in self.steps
+        )
+        steps = (Step.of(step.number, step.reason, partitions) for step, partitions in kept if partitions)
+        return replace(self, steps=tuple(steps)) if left_out else self
 
     def for_cluster(self, cluster_id: str) -> "ReassignmentPlan":
         """The same plan, its cluster named: what a file of another tool lacks. Errors: UsageError where it names another."""

@@ -15,10 +15,11 @@ from rackspan.api import Source
 from rackspan.apply import Journal
 from rackspan.errors import UsageError
 from rackspan.plan import ConfigKey
-from rackspan.plan.execution.events import RunCancelled, RunCompleted, RunStarted, StepCompleted
+from rackspan.plan.execution.events import DirectionSet, RunCancelled, RunCompleted, RunStarted, StepCompleted
 from rackspan.plan.execution.events_format import event_line
 from rackspan.plan.execution.throttle import Holder
 from rackspan.plan.plan_file import read_plan
+from rackspan.reassign import Direction
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 
@@ -493,4 +494,56 @@ def test_details_are_of_a_dry_run(cli: Cli, files: Callable[..., None]) -> None:
     assert (ran.code, ran.err) == (
         1,
         "rackspan: --details: a dry run shows them; leave out --apply, or --details\n",
+    )
+
+
+HARMFUL = {"replicas": [4, 2, 3, 1], "adding_replicas": [4], "removing_replicas": [1], "leader": 3, "isr": [4, 3]}
+"""The move of orders-0 is under way. Of the brokers that held it only 3 is in sync: a cancel stops acks=all."""
+
+HARM = "orders-0: cancelled now, broker 3 left in sync, min.insync.replicas requires 2"
+REVERTED = begun(PLAN, DirectionSet(Direction.ORIGINALS))
+MOVING_BACK = {"replicas": [1, 2, 3, 4], "adding_replicas": [1], "removing_replicas": [4], "leader": 3, "isr": [1, 3]}
+
+
+@pytest.mark.parametrize(
+    ("verb", "journal", "partition"),
+    [("cancel", begun(), HARMFUL), ("undo", begun(), HARMFUL), ("apply", REVERTED, MOVING_BACK)],
+)
+def test_a_cancel_on_the_way_that_does_harm_is_refused_unless_it_is_allowed(
+    cli: Cli,
+    files: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    verb: str,
+    journal: str,
+    partition: dict[str, Any],
+) -> None:
+    files(snapshot=snapshot_with(**partition), journal=journal)
+    read, flag = snapshot_file.read(Path("moment.json")), "--allow-refused-writes"
+
+    def reached(*_: object, **__: object) -> NoReturn:
+        raise UsageError("carried out")
+
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
+    monkeypatch.setattr(api, "foreign_throttles", lambda _cluster, _state: {})
+    for carried_out in ("carry_out", "cancel_reassignment"):
+        monkeypatch.setattr(api, carried_out, reached)
+    words = ("reassign", verb, "--plan", "plan.json")
+    assert cli(*words, *SNAPSHOT).err == f"warning: {HARM}; --apply refuses it\n"
+    ran = cli(*words, *DEAD, "--apply")
+    until = "wait until the moves have ended or their brokers are back"
+    assert (ran.code, ran.err) == (1, f"rackspan: {HARM}; {until}, or accept it with {flag}\n")
+    assert cli(*words, *DEAD, "--apply", flag).err == f"warning: {HARM}\nrackspan: carried out\n"
+
+
+def test_a_cancel_that_loses_every_replica_in_sync_is_never_allowed(
+    cli: Cli, files: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files(snapshot=snapshot_with(**{**HARMFUL, "leader": 4, "isr": [4]}), journal=begun())
+    read = snapshot_file.read(Path("moment.json"))
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: read))
+    ran = cli("reassign", "cancel", "--plan", "plan.json", *DEAD, "--apply", "--allow-refused-writes")
+    assert (ran.code, ran.err) == (
+        1,
+        "rackspan: orders-0: cancelled now, no replica left in sync: Kafka refuses the cancel, which would need an unclean "
+        "leader election; wait until the moves have ended or their brokers are back\n",
     )

@@ -197,7 +197,7 @@ PARTITION_CONSTRAINTS: Final = (
         remedies.lower_min_insync_replicas,
         _warn,
     ),
-    PartitionConstraint("reassignment-in-progress", _reassigning, _reassigning_reason, remedies.wait, _warn),
+    PartitionConstraint("reassignment-in-progress", _reassigning, _reassigning_reason, remedies.end_or_cancel, _warn),
     PartitionConstraint(
         "under-replicated", _under_replicated, _under_replicated_reason, remedies.bring_back_missing, _warn
     ),

@@ -11,14 +11,17 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.constraints.cancel import cancel_reason
 from rackspan.audit.constraints.wording import broker_list, down_list, live_isr, out_of_sync, staying, unlisted
 from rackspan.audit.findings import BOOTSTRAP_SERVER, PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
-from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Bools, Int64s, any_in_row
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER, Bools, Int64s, any_in_row
 
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
-"""Where every replica that is missing is being copied: no broker is to be brought back."""
+PLACE_ANEW: Final = 'take survive = "none" for the topic out of rackspan.toml'
+"""No plan moves a topic whose placement is left alone."""
+CANCEL: Final = "rackspan reassign cancel --in-flight"
 
 ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
 
@@ -180,7 +183,7 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     changes = whole_topic or factor != int(batch.replication_factor[row])
     plan = PlanCommand(batch.topic(row), factor if changes else None)
     if batch.reassigning[row]:
-        return f"{END_OF_REASSIGNMENT}; then {plan}"
+        return f"{end_of_reassignment(batch, row)}; then {plan}"
     blocking = _blocking(batch, row, factor)
     if not blocking:
         return PlanRemedy(plan)
@@ -205,13 +208,13 @@ def _reachable(batch: PartitionBatch, row: int, wanted: Demand, topic_factor: in
 def bring_back_missing(batch: PartitionBatch, row: int) -> str:
     """Every replica in sync again."""
     absent = _not_copied(batch, row, missing(batch, row))
-    return _bring_back(batch, row, absent) if absent else END_OF_REASSIGNMENT
+    return _bring_back(batch, row, absent) if absent else end_of_reassignment(batch, row)
 
 
 def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
     # Fewer in sync than min.insync.replicas, which counts at most all replicas: one at least is missing.
     absent = _not_copied(batch, row, out_of_sync(batch, row))
-    return _bring_back(batch, row, absent) if absent else END_OF_REASSIGNMENT
+    return _bring_back(batch, row, absent) if absent else end_of_reassignment(batch, row)
 
 
 def bring_back_racks(batch: PartitionBatch, row: int) -> Remedy:
@@ -233,8 +236,31 @@ def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
     return _bring_back(batch, row, unlisted(batch, row))
 
 
-def wait(_batch: PartitionBatch, _row: int) -> str:
-    return "wait for it, or rackspan reassign cancel --in-flight"
+def end_or_cancel(batch: PartitionBatch, row: int) -> str:
+    """How a reassignment ends. The cancel is another way only where it harms nothing."""
+    end = f"{_before_its_end(batch, row)}wait for it"
+    return end if cancel_reason(batch, row) else f"{end}, or {CANCEL}"
+
+
+def end_of_reassignment(batch: PartitionBatch, row: int) -> str:
+    """How a reassignment ends that has to end first."""
+    return f"{_before_its_end(batch, row)}{END_OF_REASSIGNMENT}"
+
+
+def _before_its_end(batch: PartitionBatch, row: int) -> str:
+    """What a reassignment waits for that does not come by itself: brokers that are down.
+
+    Kafka ends it once all added replicas are in sync, and of the target one at least. Without a leader nothing is copied.
+    """
+    partition = batch.partition(row)
+    if partition.leader == NO_BROKER:
+        return f"{bring_back_last_in_sync(batch, row)}; then "
+    waited_for = [broker for broker in partition.adding_replicas if broker not in partition.isr]
+    target = staying(batch, row)
+    if not waited_for and not {*target} & {*partition.isr}:
+        waited_for = target
+    down = sorted(_down(batch, waited_for))
+    return f"bring back {down_list(batch.members, down)} and " if down else ""
 
 
 def demand(batch: PartitionBatch, row: int) -> Demand:

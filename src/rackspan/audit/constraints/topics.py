@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.remedies import END_OF_REASSIGNMENT
+from rackspan.audit.constraints.remedies import END_OF_REASSIGNMENT, end_of_reassignment
 from rackspan.audit.constraints.wording import partitions_named
 from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Remedy, Severity, plan_of
 from rackspan.audit.leader_racks import leader_choices
@@ -28,8 +28,10 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
             by_factor.setdefault(int(factors[row]), []).append(int(batch.rows.partition[row]))
         usual = max(by_factor, key=lambda factor: (len(by_factor[factor]), factor))
         plan = PlanCommand(batch.topics[code], usual)
-        moving = bool(batch.reassigning[rows].any())
-        remedy: Remedy = f"{END_OF_REASSIGNMENT}; then {plan}" if moving else PlanRemedy(plan)
+        ends = [end_of_reassignment(batch, row) for row in rows if batch.reassigning[row]]
+        # Of several the first that does not end by itself is named.
+        end = next((end for end in ends if end != END_OF_REASSIGNMENT), END_OF_REASSIGNMENT)
+        remedy: Remedy = f"{end}; then {plan}" if ends else PlanRemedy(plan)
         yield Finding(
             constraint="mixed-replication-factors",
             severity=Severity.WARNING,

@@ -1,6 +1,6 @@
 """What apply, undo and cancel have in common: their files, the rates and throttles that they report, and their result."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -13,11 +13,14 @@ from rackspan.cli.pages.run import RunEnd, outcome_document, outcome_page, verdi
 from rackspan.cli.pages.throttles import throttle_lines
 from rackspan.cli.reassign.plan import REASSIGNMENT, note_read_as
 from rackspan.errors import RackspanError, SourceError, UsageError
-from rackspan.plan import ConfigKey, RunState, VerifiedPartition, ours_in_flight
+from rackspan.model import ClusterSnapshot
+from rackspan.plan import ConfigKey, RunState, VerifiedPartition, observed, ours_in_flight
 from rackspan.plan.execution.effects import Stop
+from rackspan.plan.execution.observed import ReassignmentStatus
 from rackspan.plan.plan_file import plan_of
 from rackspan.plan.reassignment_file import reassignment_text
 from rackspan.reassign import ReassignmentPlan
+from rackspan.text import count_noun
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -57,6 +60,14 @@ Patience = Annotated[
     ),
 ]
 DEFAULT_PATIENCE_SECONDS = 300
+AllowRefusedWrites = Annotated[
+    bool,
+    typer.Option(
+        "--allow-refused-writes",
+        help="Cancel moves too after which a partition refuses acks=all.",
+        rich_help_panel=EXECUTION,
+    ),
+]
 
 STILL_SET: Final = "still set"
 
@@ -84,6 +95,27 @@ def foreign_throttles(cluster: api.Cluster, state: RunState, meaning: str) -> di
         return {}
     output.warn(f"throttle not set by this run: {line}: {meaning}" for line in throttle_lines(found))
     return found
+
+
+def judge_cancels(
+    snapshot: ClusterSnapshot,
+    state: RunState,
+    *,
+    cancelling: Collection[ReassignmentStatus],
+    allow_refused_writes: bool,
+    apply: bool,
+) -> None:
+    """A warning for each move of these statuses whose cancel would do harm. Errors: with `apply`, UsageError for harm that is not allowed."""
+    moving = [name for name, status in ours_in_flight(state, observed(snapshot)) if status in cancelling]
+    harmful = api.harmful_cancels(snapshot, moving)
+    refused = [harm for harm in harmful.values() if harm.never or not allow_refused_writes]
+    words = [f"{name}: cancelled now, {harm.reason}" for name, harm in harmful.items()]
+    if not refused or not apply:
+        output.warn(f"{line}; --apply refuses it" if refused else line for line in words)
+        return
+    more = f", and {count_noun(len(words) - 1, 'more partition')} like it" if len(words) > 1 else ""
+    accept = "" if any(harm.never for harm in refused) else ", or accept it with --allow-refused-writes"
+    raise UsageError(f"{words[0]}{more}; wait until the moves have ended or their brokers are back{accept}")
 
 
 def write_outcome(

@@ -19,11 +19,13 @@ from rackspan.cli.reassign.execution import (
     DEFAULT_PATIENCE_SECONDS,
     EXECUTION,
     STILL_SET,
+    AllowRefusedWrites,
     JournalPath,
     Patience,
     PlanFile,
     foreign_throttles,
     journal_beside,
+    judge_cancels,
     noting_how_to_resume,
     plan_in,
     write_outcome,
@@ -41,6 +43,7 @@ from rackspan.plan import (
     refuse_unnamed_cluster,
 )
 from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes, left_to_change
+from rackspan.plan.execution.observed import ReassignmentStatus
 from rackspan.plan.execution.progress import copy_sizes
 from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
 from rackspan.text import count_noun
@@ -89,6 +92,7 @@ class _RunArguments:
     journal: Path
     limits: RunLimits
     patience_seconds: float
+    allow_refused_writes: bool
 
     @property
     def is_empty(self) -> bool:
@@ -105,11 +109,13 @@ class _RunOptions:
     journal: JournalPath = None
     cluster_id: ClusterId = None
     patience: Patience = DEFAULT_PATIENCE_SECONDS
+    allow_refused_writes: AllowRefusedWrites = False
 
     def run(self, plan: Path, direction: Direction) -> _RunArguments:
         limits = RunLimits(self.throttle, self.max_moves)
         read = plan_in(plan, self.cluster_id, forward=direction is Direction.TARGETS)
-        return _RunArguments(read, direction, self.journal or journal_beside(plan), limits, self.patience)
+        journal = self.journal or journal_beside(plan)
+        return _RunArguments(read, direction, journal, limits, self.patience, self.allow_refused_writes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +237,13 @@ def _reviewed(
             # A topic that the user may not describe is missing in a snapshot; this names the missing right.
             api.observe_reassignment(source_options.cluster_to_change(), run.plan)
         raise
+    judge_cancels(
+        read.snapshot,
+        state,
+        cancelling=(ReassignmentStatus.REVERTING,),
+        allow_refused_writes=run.allow_refused_writes,
+        apply=apply,
+    )
     remaining = [(step.number, partition) for step in state.remaining for partition in step.partitions]
     columns, positions = left_to_change(read.snapshot, [partition for _, partition in remaining], run.direction)
     details = None
