@@ -43,8 +43,14 @@ def required_in_sync(topic: Document, partition: Document) -> int:
 
 
 def min_racks(topic: Document, policy: RackPolicy) -> int:
-    required = policy.topic_min_insync_racks.get(topic["name"], policy.min_insync_racks)
+    general = 1 if left_alone(topic, policy) else policy.min_insync_racks
+    required = policy.topic_min_insync_racks.get(topic["name"], general)
     return max(required, int(topic["config"].get("min.insync.racks", "1")))
+
+
+def left_alone(topic: Document, policy: RackPolicy) -> bool:
+    """Whether the topic may be in one rack on purpose: a line of its own says that it need not survive anything."""
+    return topic["name"] in policy.topic_survive and policy.topic_survive[topic["name"]].value == "none"
 
 
 def staying(partition: Document) -> list[int]:
@@ -142,7 +148,8 @@ def mixed_topics(cluster: Document) -> set[str]:
 def topic_warnings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[str, str]]:
     """Topic and constraint of every warning about a whole topic that has partitions."""
     for name in mixed_topics(cluster):
-        yield name, "mixed-replication-factors"
+        if not any(left_alone(topic, policy) for topic in cluster["topics"] if topic["name"] == name):
+            yield name, "mixed-replication-factors"
     racks = rack_of(cluster, policy)
     for topic in cluster["topics"]:
         if topic["partitions"] and "min.insync.replicas" not in topic["config"]:
@@ -250,7 +257,8 @@ def broken(
     isr_racks = {racks[broker] for broker in isr if broker in racks}
     k, listed = min_racks(topic, policy), {broker["id"] for broker in cluster["brokers"]}
     found = set()
-    if not can_be_evened(dict(held), Counter(racks.values()), len(replicas) - sum(held.values())):
+    even = can_be_evened(dict(held), Counter(racks.values()), len(replicas) - sum(held.values()))
+    if not even and not left_alone(topic, policy):
         found.add("rack-spread")
     if k > 1 and len(held) < k:
         found.add("min-insync-racks-satisfiable")

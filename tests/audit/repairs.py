@@ -240,6 +240,9 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
         if "min.insync.racks" in config:
             snapshot = _configured(snapshot, {topic: {"min.insync.racks": str(value)}})
         return snapshot, replace(policy, topic_min_insync_racks=own)
+    if remedy.startswith('take survive = "none" for the topic out of rackspan.toml'):
+        own_survive = {name: value for name, value in policy.topic_survive.items() if name != topic}
+        return snapshot, replace(policy, topic_survive=own_survive)
     if accept := re.search(r'survive = "(\w+)" for the topic', remedy):
         return snapshot, replace(policy, topic_survive={**policy.topic_survive, topic: Survive(accept[1])})
     weaker = re.search(r'require less: survive = "(\w+)"', remedy)

@@ -72,6 +72,19 @@ def test_leaders_that_moved_away_are_left_to_kafkas_election() -> None:
     }
 
 
+def test_no_election_is_recommended_that_would_change_nothing() -> None:
+    """Broker 0 is alive and not in sync: an election of preferred leaders passes these partitions over. So it does those without a leader."""
+    racks = {broker: f"r{broker % 3}" for broker in range(6)}
+    led_by_another = [row[1] if row[0] == 0 else row[0] for row in EVEN]
+    behind = [[one for one in row if one != 0] for row in EVEN]
+    without_leader = [-1 if row[0] == 0 else row[0] for row in EVEN]
+    for isr, leader in ((behind, led_by_another), (EVEN, without_leader)):
+        found = audit(of_one_topic(racks, EVEN, isr=isr, leader=leader), RackPolicy()).findings
+        assert "preferred-leader" not in {one.constraint for one in found}
+    found = audit(of_one_topic(racks, EVEN, leader=led_by_another), RackPolicy()).findings
+    assert "preferred-leader" in {one.constraint for one in found}
+
+
 def test_bytes_are_fair_up_to_one_partition() -> None:
     lumpy = [10**12 if index == 0 else 10 for index in range(len(EVEN))]
     assert warnings(cluster(EVEN, sizes=lumpy)) == {}

@@ -48,12 +48,10 @@ def described(**values: tuple[str | None, int]) -> DescribeConfigsResult:
 
 
 @pytest.mark.parametrize(("value", "kept"), [("true", {"true"}), ("false", set()), ("", set()), (None, set())])
-def test_a_config_that_may_weaken_the_topic_is_kept_where_it_does(value: str | None, kept: set[str]) -> None:
-    result = described(unclean_leader_election_enable=(value, 5), min_insync_replicas=("2", 5))
-    assert _audited_values(result) == {
-        MIN_INSYNC_REPLICAS: "2",
-        **dict.fromkeys(["unclean.leader.election.enable"] if kept else [], value),
-    }
+@pytest.mark.parametrize("key", ["unclean.leader.election.enable", "diskless.enable", "inkless.enable"])
+def test_a_config_that_few_topics_have_is_kept_where_it_is_set(key: str, value: str | None, kept: set[str]) -> None:
+    result = described(**{key.replace(".", "_"): (value, 5)}, min_insync_replicas=("2", 5))
+    assert _audited_values(result) == {MIN_INSYNC_REPLICAS: "2", **dict.fromkeys([key] if kept else [], value)}
 
 
 def test_a_value_is_a_topics_own_if_it_is_set_on_the_topic() -> None:

@@ -38,6 +38,8 @@ def test_configs_and_the_gateways_topic_have_these_names() -> None:
         "unclean.leader.election.enable",
         "leader.replication.throttled.replicas",
         "follower.replication.throttled.replicas",
+        "diskless.enable",
+        "inkless.enable",
     )
     assert GATEWAY_CONFIG_TOPIC == "__rackspan_configs"
 
@@ -73,3 +75,10 @@ def test_a_minimum_that_is_no_whole_number_of_at_least_1_is_refused(key: str, te
 )
 def test_a_config_list_is_split_as_kafkas_config_def_does(text: str, items: tuple[str, ...]) -> None:
     assert parse_config_list(text) == items
+
+
+def test_a_topic_is_diskless_by_either_name_of_the_config() -> None:
+    for key in ("diskless.enable", "inkless.enable"):
+        assert Topic(ORDERS, config={key: "true"}).diskless
+        assert not Topic(ORDERS, config={key: "false"}).diskless
+    assert not Topic(ORDERS).diskless

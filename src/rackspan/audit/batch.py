@@ -108,6 +108,12 @@ class ClusterMembers:
         return rack_map(left, self.policy.unracked) if left else self.rack_map
 
     @cached_property
+    def controllers_only(self) -> frozenset[int]:
+        """Fenced brokers whose processes are alive as controllers: they may be brokers no more."""
+        alive = {int(controller.id) for controller in self.controllers if controller.alive}
+        return frozenset(int(broker.id) for broker in self.brokers if broker.fenced) & alive
+
+    @cached_property
     def voter_racks(self) -> dict[int, RackId | None]:
         """Rack of each voter: that of the broker in the same process, else the policy's, else the snapshot's."""
         broker_racks = {int(broker.id): broker.rack for broker in self.brokers}
@@ -199,7 +205,7 @@ class ClusterMembers:
 class Requirements:
     """The minimums required in sync, and configs that weaken them, one entry a topic code (or, after `of`, one entry a partition).
 
-    `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it. `survive`: the
+    `left_alone`: the policy leaves the placement of the topic as it is. `diskless`: brokers hold no data of it. `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it. `survive`: the
     loss to survive, its index in SURVIVE_CODES. `known`: the snapshot has min.insync.replicas of the topic; else it is
     judged as 1. `unclean_election`, `leader_throttles` and `follower_throttles`: configs that are set on the topic.
     """
@@ -209,6 +215,8 @@ class Requirements:
     enforced: Bools
     survive: Int64s
     known: Bools
+    left_alone: Bools
+    diskless: Bools
     unclean_election: Bools
     leader_throttles: Bools
     follower_throttles: Bools
@@ -396,6 +404,11 @@ class PartitionBatch:
         """The batch of these rows alone."""
         return PartitionBatch(self.members, self.topics, self.rows.take(rows), self.required.of(rows))
 
+    @cached_property
+    def judged(self) -> "PartitionBatch":
+        """The partitions without those of diskless topics, whose replicas say nothing about their safety."""
+        return self.take(~self.required.diskless) if self.required.diskless.any() else self
+
     def of_topics(self, topic_filter: re.Pattern[str] | None) -> "PartitionBatch":
         """The partitions of the topics whose whole name matches; None for all."""
         if topic_filter is None:
@@ -472,6 +485,8 @@ def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
         enforced=np.array(native, dtype=np.bool_),
         survive=np.array([SURVIVE_CODES.index(policy.survive_of(t.name)) for t in topics], dtype=np.int64),
         known=np.array([MIN_INSYNC_REPLICAS in t.config for t in topics], dtype=np.bool_),
+        left_alone=np.array([policy.leaves_alone(t.name) for t in topics], dtype=np.bool_),
+        diskless=np.array([t.diskless for t in topics], dtype=np.bool_),
         unclean_election=np.array([t.config.get(UNCLEAN_LEADER_ELECTION) == "true" for t in topics], dtype=np.bool_),
         leader_throttles=np.array([bool(t.config.get(LEADER_REPLICAS)) for t in topics], dtype=np.bool_),
         follower_throttles=np.array([bool(t.config.get(FOLLOWER_REPLICAS)) for t in topics], dtype=np.bool_),

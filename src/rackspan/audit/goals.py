@@ -64,7 +64,7 @@ def _replicas_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     return _above(
         members,
-        loads.replicas,
+        loads.movable,
         bound,
         "holds",
         lambda most: count_noun(most, "replica"),
@@ -90,13 +90,13 @@ def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | N
 
 
 def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
-    replicas, held = int(loads.replicas.sum()), int(loads.bytes.sum())
+    replicas, held = int(loads.movable.sum()), int(loads.movable_bytes.sum())
     if not replicas or not held:
         return None
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
-    return _above(members, loads.bytes, even, "holds", human_bytes, f"{human_bytes(even)} would be even")
+    return _above(members, loads.movable_bytes, even, "holds", human_bytes, f"{human_bytes(even)} would be even")
 
 
 def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -159,7 +159,7 @@ def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int
     code_of = {name: code for code, name in enumerate(members.open_rack_map.racks)}
     sizes = members.open_rack_map.sizes
     left = np.array([sizes[code_of[name]] if name in code_of else 0 for name in members.rack_map.racks])
-    widest = len(loads.by_replication_factor) - 1
+    widest = max(0, len(loads.by_replication_factor) - 1)
     if rack >= 0 and even_spread(left[left > 0], widest) != even_spread(members.rack_map.sizes, widest):
         return f"add brokers to rack {shown(members.rack_map.racks[rack])}"
     return PlanRemedy(PlanCommand(drain=(broker,)))

@@ -17,20 +17,26 @@ BELIEVED_BYTES_MAX: Final = 2**50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BrokerLoads:
-    """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas, and
-    `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
+    """One entry a broker, in the order of `RackMap.broker_ids`; `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
-    `preferred`: partitions whose first replica is here. `preferred_required`: those of them that `leader.racks` requires here. `preferred_led`: those of them led from here, or being
-    reassigned. `bytes`: sizes of
-    the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
+    `assigned`: all replicas that Kafka lists. The others are without those of diskless topics and without what is being removed.
+    `preferred`: partitions whose first replica is here. `preferred_required`: those of them that `leader.racks`, or a placement
+    that is left alone, requires here. `preferred_led`: those of them that no
+    election would bring here: led from here, being reassigned, or not in sync here. `bytes`: sizes of the
+    replicas held, where known. `movable` and `movable_bytes`: replicas and their bytes without those of topics whose placement
+    is left alone; of these `by_replication_factor[n]` partitions have n replicas. `largest_partition_bytes` is the one figure
+    that takes the maximum, not the sum.
     """
 
+    assigned: Int64s
     leaders: Int64s
     preferred: Int64s
     preferred_required: Int64s
     preferred_led: Int64s
     replicas: Int64s
     bytes: Int64s
+    movable: Int64s
+    movable_bytes: Int64s
     by_replication_factor: Int64s
     by_survive: Int64s
     largest_partition_bytes: int
@@ -39,21 +45,35 @@ class BrokerLoads:
 def loads(batch: PartitionBatch) -> BrokerLoads:
     """The load that the partitions of one batch put on each broker."""
     brokers = len(batch.members.rack_map.broker_ids)
+    assigned = _per_broker(batch.replica_index, brokers)
+    batch = batch.judged
     replicas = np.where(batch.staying, batch.replica_index, -1)
     preferred = _first_staying(batch)
     size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
     # While a partition is being reassigned its preferred replica may be one that is still copied: no election is due.
-    led = (preferred == batch.leader_index) | batch.reassigning
+    # Nor where it is not in sync, or nothing leads: the election would change nothing.
+    electable = any_in_row(batch.isr_index == preferred[:, None]) & (batch.leader_index >= 0)
+    led = (preferred == batch.leader_index) | batch.reassigning | ~electable
     rows, choices = leader_choices(batch)
-    required = rows[choices[:, :1].any(axis=1)]
+    required = batch.required.left_alone.copy()
+    required[rows[choices[:, :1].any(axis=1)]] = True
+    # Of a million partitions no second copy is made where all may move.
+    alone = batch.required.left_alone
+    free = replicas, size_bytes, batch.replication_factor
+    if alone.any():
+        free = replicas[~alone], size_bytes[~alone], batch.replication_factor[~alone]
+    movable, movable_bytes, factors = free
     return BrokerLoads(
+        assigned=assigned,
         leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
         preferred_required=_per_broker(preferred[required], brokers),
         preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
-        by_replication_factor=np.bincount(batch.replication_factor),
+        movable=_per_broker(movable, brokers),
+        movable_bytes=_bytes_per_broker(movable, movable_bytes, brokers),
+        by_replication_factor=np.bincount(factors),
         by_survive=np.bincount(batch.required.survive, minlength=len(SURVIVE_CODES)),
         largest_partition_bytes=int(size_bytes.max(initial=0)),
     )

@@ -37,7 +37,8 @@ class RackPolicy:
     and they are not expected to hold their share.
 
     `survive` is the loss that every topic has to survive, internal ones included, unless `topic_survive` names another for
-    it: online, and open to acks=all. The controller quorum has to survive whatever any topic has to: without it no leader
+    it: online, and open to acks=all. A topic of which that is none by its own name keeps its placement: it may be in one rack on
+    purpose, so that it need not be spread, and no plan moves it elsewhere. The controller quorum has to survive whatever any topic has to: without it no leader
     is elected. `require_controllers`: a cluster whose controllers are not known survives no loss; managed Kafka shows none.
 
     `topic_leader_racks`: where preferred leaders of a topic should be. Each should be in the first of these racks that has
@@ -74,8 +75,13 @@ class RackPolicy:
         return self.excluded_brokers | {int(broker.id) for broker in brokers if broker.cordoned}
 
     def min_insync_racks_of(self, topic: str) -> int:
-        """The racks that the policy requires in sync for a topic."""
-        return self.topic_min_insync_racks.get(topic, self.min_insync_racks)
+        """The racks that the policy requires in sync for a topic. The general number is not for one whose placement it leaves alone."""
+        general = 1 if self.leaves_alone(topic) else self.min_insync_racks
+        return self.topic_min_insync_racks.get(topic, general)
+
+    def leaves_alone(self, topic: str) -> bool:
+        """Whether the placement of a topic is left as it is: its own `survive` is none, so that it may be in one rack on purpose."""
+        return self.topic_survive.get(topic) is Survive.NONE
 
     def survive_of(self, topic: str) -> Survive:
         """The loss that a topic has to survive."""

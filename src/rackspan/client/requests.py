@@ -15,7 +15,7 @@ from rackspan.client.errors import ErrorResponse, error_response, raise_for, req
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
-from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
+from rackspan.model.topic import DISKLESS, FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 from rackspan.plan.execution.observed import InFlight
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.brokers import (
@@ -63,7 +63,7 @@ V = TypeVar("V")
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
 """A Kafka without one of these keys leaves it out of its response."""
 
-_WEAKENING: Final = (UNCLEAN_LEADER_ELECTION, LEADER_REPLICAS, FOLLOWER_REPLICAS)
+_IF_SET: Final = (UNCLEAN_LEADER_ELECTION, LEADER_REPLICAS, FOLLOWER_REPLICAS, *DISKLESS)
 
 FORWARDED_SECONDS: Final = 5.0
 """For requests that a broker forwards to the controller. It responds in milliseconds; without a quorum it never does."""
@@ -151,7 +151,7 @@ async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...
 async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> DescribedConfigs[str]:
     """DescribeConfigs (key 32) for many topics at once: values in effect, the broker's defaults included."""
     results = await describe_configs(
-        connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, (*CONFIG_KEYS, *_WEAKENING))
+        connection, ConfigResourceType.TOPIC, dict.fromkeys(topics, (*CONFIG_KEYS, *_IF_SET))
     )
     return _described(results, _audited_values)
 
@@ -386,11 +386,11 @@ def _described(
 
 
 def _audited_values(described: DescribeConfigsResult) -> dict[str, str]:
-    """Effective values; those of `_WEAKENING` where they weaken the topic, so that no other topic grows by them."""
+    """Effective values; those of `_IF_SET` where they are set, so that no other topic grows by them."""
     return {
         config.name: config.value
         for config in described.configs
-        if config.value is not None and (config.name not in _WEAKENING or config.value not in ("", "false"))
+        if config.value is not None and (config.name not in _IF_SET or config.value not in ("", "false"))
     }
 
 

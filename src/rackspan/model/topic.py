@@ -14,12 +14,15 @@ MIN_INSYNC_RACKS: Final = "min.insync.racks"
 UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
+DISKLESS: Final = ("diskless.enable", "inkless.enable")
+"""Configs of topics whose records are in object storage (KIP-1150, Aiven Inkless). Any broker serves any partition of such a topic."""
 AUDITED_CONFIGS: Final = (
     MIN_INSYNC_REPLICAS,
     MIN_INSYNC_RACKS,
     UNCLEAN_LEADER_ELECTION,
     LEADER_REPLICAS,
     FOLLOWER_REPLICAS,
+    *DISKLESS,
 )
 """All that an audit reads of a topic's configs."""
 
@@ -47,6 +50,11 @@ class Topic:
         object.__setattr__(self, "config", MappingProxyType(dict(sorted(self.config.items()))))
         self.config_number(MIN_INSYNC_REPLICAS)
         self.config_number(MIN_INSYNC_RACKS)
+
+    @property
+    def diskless(self) -> bool:
+        """Whether brokers hold no data of the topic, so that the replicas that Kafka lists say nothing about its safety."""
+        return any(self.config.get(key) == "true" for key in DISKLESS)
 
     def config_number(self, key: str) -> int:
         """A whole-number config of at least 1, as both min.insync.* are; 1 where it is not set."""

@@ -37,7 +37,7 @@ def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, row
     left = int(problem.rack_map.sizes.sum())
     for factor in np.unique(problem.target_factor[rows]).tolist():
         selected = rows[problem.target_factor[rows] == factor]
-        yield _conflict(
+        yield conflict_of(
             snapshot,
             selected,
             f"replication factor {factor}, {count_noun(left, 'broker')} left to hold replicas",
@@ -65,7 +65,7 @@ def blocked_racks(
     ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [
         f"end the exclusion of {_ids(excluded)}"
     ] * bool(excluded)
-    yield _conflict(
+    yield conflict_of(
         snapshot,
         rows,
         f"partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
@@ -106,7 +106,7 @@ def missing_brokers(
     ids, they = ",".join(map(str, brokers)), "it is" if len(brokers) == 1 else "they are"
     yield (
         rows,
-        _conflict(
+        conflict_of(
             snapshot,
             rows,
             f"{count_noun(len(rows), 'partition')} on {_broker_list(brokers)}, which the cluster does not list: before Kafka 4 that is also a broker that restarts",
@@ -135,7 +135,7 @@ def costs_safety(
         *(["request more replicas"] if request.replication_factor is not None else []),
         "accept it with --allow-fewer-racks",
     ]
-    yield _conflict(
+    yield conflict_of(
         snapshot,
         rows,
         f"{count_noun(len(rows), 'partition')} that {cause} would leave {words(safety_of_rows(snapshot, policy, rows), after)}",
@@ -168,7 +168,7 @@ def _too_few_racks(
         selected = np.flatnonzero(broken & (required.min_insync_racks == minimum))
         yield (
             selected,
-            _conflict(
+            conflict_of(
                 snapshot,
                 selected,
                 f"min.insync.racks {minimum}, draining {','.join(map(str, sorted(request.leaving)))} leaves {count_noun(left, 'rack')}",
@@ -190,7 +190,7 @@ def _too_low_factor(
         named = [(name, value) for name, value in zip(names, pair, strict=True) if value]
         yield (
             selected,
-            _conflict(
+            conflict_of(
                 snapshot,
                 selected,
                 f"{' and '.join(f'{name} {value}' for name, value in named)}, the requested replication factor is {factor}",
@@ -203,7 +203,7 @@ def without_leader(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[Conflict
     """Partitions that no new replica can copy from."""
     if not len(rows):
         return
-    yield _conflict(
+    yield conflict_of(
         snapshot,
         rows,
         f"{count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
@@ -214,7 +214,7 @@ def without_leader(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[Conflict
 def leaderless(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[str]:
     """A sentence about partitions that no plan can help: they have no leader, and their replicas need not move."""
     if len(rows):
-        of = f"{_have(_names(snapshot, rows))} {count_noun(len(rows), 'partition')} without a leader"
+        of = f"{of_topics(snapshot, rows)} {count_noun(len(rows), 'partition')} without a leader"
         yield f"{of}: {_bring_back_in_sync(snapshot, rows)}"
 
 
@@ -230,7 +230,7 @@ def _broker_list(brokers: list[int]) -> str:
     return f"{'broker' if len(brokers) == 1 else 'brokers'} {listed}"
 
 
-def _conflict(
+def conflict_of(
     snapshot: ClusterSnapshot,
     rows: Int64s,
     reason: str,
@@ -238,15 +238,17 @@ def _conflict(
     refused: bool = False,
 ) -> Conflict:
     """`reason` follows `topic t has`."""
-    topics = _names(snapshot, rows)
-    return Conflict(f"{_have(topics)} {reason}", remedy, len(rows), refused, frozenset(topics))
+    return Conflict(
+        f"{of_topics(snapshot, rows)} {reason}", remedy, len(rows), refused, frozenset(_names(snapshot, rows))
+    )
+
+
+def of_topics(snapshot: ClusterSnapshot, rows: Int64s) -> str:
+    """`3 topics (a, b, c) have`: the topics of these rows."""
+    names = _names(snapshot, rows)
+    listed = ", ".join(names[:NAMED_MAX]) + (", …" if len(names) > NAMED_MAX else "")
+    return f"{count_noun(len(names), 'topic')} ({listed}) {'has' if len(names) == 1 else 'have'}"
 
 
 def _names(snapshot: ClusterSnapshot, rows: Int64s) -> list[str]:
     return [str(snapshot.topics[code].name) for code in np.unique(snapshot.partitions.topic[rows]).tolist()]
-
-
-def _have(names: Sequence[str]) -> str:
-    """`3 topics (a, b, c) have`."""
-    listed = ", ".join(names[:NAMED_MAX]) + (", …" if len(names) > NAMED_MAX else "")
-    return f"{count_noun(len(names), 'topic')} ({listed}) {'has' if len(names) == 1 else 'have'}"

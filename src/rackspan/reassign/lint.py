@@ -82,6 +82,9 @@ def lint(
     broken = list(faults(document))
     listed = _listed(rows, document, broken)
     found = [*map(_finding, broken), *_unknown(batch, rows, document), *_of_log_dirs(document)]
+    diskless = batch.required.diskless[listed.rows]
+    found += [_diskless(listed.entries[at]) for at in np.flatnonzero(diskless).tolist()]
+    listed = listed.take(~diskless)
     for at in np.flatnonzero(_may_have_findings(batch, request, listed)).tolist():
         found += _of_entry(batch, request, listed.entries[at], int(listed.rows[at]))
     if listed.entries:
@@ -124,6 +127,11 @@ class _Listed:
     entries: list[ListedPartition]
     rows: Int64s
     targets: Int32s
+
+    def take(self, chosen: Bools) -> "_Listed":
+        """These entries only."""
+        entries = [self.entries[at] for at in np.flatnonzero(chosen).tolist()]
+        return _Listed(entries, self.rows[chosen], self.targets[chosen])
 
 
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
@@ -171,12 +179,6 @@ def _finding(fault: Fault) -> Finding:
     return Finding(fault.constraint, Severity.VIOLATION, fault.reason, REMEDY, fault.topic, fault.partition)
 
 
-def _unknown(batch: PartitionBatch, rows: Int64s, document: ReassignmentDocument) -> Iterator[Finding]:
-    """Partitions and brokers the cluster does not have. `rows`: what `_row_numbers` returns."""
-    brokers = batch.members.listed
-    for entry, row in zip(document.partitions, rows.tolist(), strict=True):
-        if row < 0:
-            why = f"Unable to find partition: {entry.name}"
 def _diskless(entry: ListedPartition) -> Finding:
     return Finding(
         constraint="plan-diskless-topic",
@@ -188,6 +190,12 @@ def _diskless(entry: ListedPartition) -> Finding:
     )
 
 
+def _unknown(batch: PartitionBatch, rows: Int64s, document: ReassignmentDocument) -> Iterator[Finding]:
+    """Partitions and brokers the cluster does not have. `rows`: what `_row_numbers` returns."""
+    brokers = batch.members.listed
+    for entry, row in zip(document.partitions, rows.tolist(), strict=True):
+        if row < 0:
+            why = f"Unable to find partition: {entry.name}"
             yield Finding("plan-unknown-partition", Severity.VIOLATION, why, REMEDY, entry.topic, entry.partition)
         if not brokers.issuperset(entry.replicas):
             for broker in dict.fromkeys(entry.replicas):
@@ -251,7 +259,12 @@ def _of_entry(
         yield finding("plan-replication-factor", Severity.WARNING, why, remedy)
     if now.adding_replicas or now.removing_replicas:
         why = "it is being reassigned already: the plan would replace that"
-        yield finding("plan-reassignment-in-progress", Severity.WARNING, why, "wait for it, or cancel it first")
+        yield finding(
+            "plan-reassignment-in-progress",
+            Severity.WARNING,
+            why,
+            "wait for it, or first cancel it with rackspan reassign cancel --in-flight",
+        )
     drained = [broker for broker in entry.replicas if broker in request.leaving]
     if drained:
         why = f"brokers to drain would hold it: {','.join(map(str, drained))}"
@@ -338,7 +351,8 @@ def _less_safe(
     before, after = (
         placement_safety(batch.members.rack_map, replicas, value) for replicas in (staying, listed.targets)
     )
-    for at in np.flatnonzero(less_safe(before, after)).tolist():
+    alone = batch.required.left_alone[listed.rows]
+    for at in np.flatnonzero(less_safe(before, after) & ~alone).tolist():
         entry, one = listed.entries[at], np.array([at])
         if (entry.topic, entry.partition) not in misplaced:
             yield Finding(
@@ -453,7 +467,9 @@ def _needless(
     if request.balance:
         return
     now = reassignment_problem(snapshot, policy, replace(request, topics=None))
-    rows, targets = listed.rows, listed.targets
+    # Where the replicas of a topic are whose placement is left alone, its owner decides.
+    spread = ~now.left_alone[listed.rows]
+    rows, targets = listed.rows[spread], listed.targets[spread]
     moves = int(np.count_nonzero(_new(targets, now.rows.replicas[rows])))
     wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))
     uncounted = np.count_nonzero((now.replica_index[rows] >= 0) & (now.replica_racks[rows] < 0), axis=1)

@@ -1,6 +1,7 @@
 """Plans a reassignment: repair, then balance if requested, then leaders, with the cost and the bound of it."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,17 +10,19 @@ from rackspan.audit import leader_choices, snapshot_batch
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import LEADER_RACKS, RackPolicy
 from rackspan.errors import UsageError
-from rackspan.model import NO_BROKER, ClusterSnapshot, Int32s, Int64s
+from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s
 from rackspan.reassign.conflicts import (
     blocked_racks,
     broken_minimums,
     costs_safety,
     leaderless,
     missing_brokers,
+    of_topics,
     too_few_brokers,
     without_leader,
     without_rows,
 )
+from rackspan.reassign.in_place import InPlace, planned_in_place
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders, leaders_among
 from rackspan.reassign.optimizer.placement_flow import even_repair
@@ -31,7 +34,7 @@ from rackspan.reassign.problem import ReassignmentProblem, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import PlacementSafety, less_safe, safety_of_rows
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 
 UNORDERED = "in no order yet"
 """The reason of the one step that a plan has before `plan.order_steps`."""
@@ -52,6 +55,22 @@ def plan(
     problem = reassignment_problem(snapshot, policy, request)
     if request.leaders:
         return _plan_of(snapshot, problem, _leaders_in_racks(snapshot, policy, problem, request), ())
+    if not (problem.left_alone | problem.diskless).any():
+        chosen, targets, conflicts = _planned(snapshot, policy, problem, request)
+        return _plan_of(snapshot, replace(problem, chosen=chosen), targets, conflicts)
+    free, alone = np.flatnonzero(~problem.left_alone & ~problem.diskless), np.flatnonzero(problem.left_alone)
+    of_free, of_alone = (replace(snapshot, partitions=snapshot.partitions.take(rows)) for rows in (free, alone))
+    chosen = problem.chosen.copy()
+    chosen[free], targets, conflicts = _planned(of_free, policy, problem.take(free), request)
+    in_place = planned_in_place(of_alone, policy, problem.take(alone), request, problem.loads)
+    together = _together(problem, free, targets, alone, in_place)
+    return _plan_of(snapshot, replace(problem, chosen=chosen), together, conflicts)
+
+
+def _planned(
+    snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
+) -> tuple[Bools, "_Targets", tuple[Conflict, ...]]:
+    """Where the partitions end whose placement may change, and first which of them are planned."""
     untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
     problem = replace(problem, chosen=without_rows(problem.chosen, untouchable))
     refused = list[tuple[Int64s, PlacementSafety]]()
@@ -63,8 +82,28 @@ def plan(
         refused.append((rows, after))
         # What stays where it is leaves other loads to balance, so the rest is planned again without it.
         problem = replace(problem, chosen=without_rows(problem.chosen, rows))
-    conflicts = (*conflicts, *costs_safety(snapshot, policy, request, refused))
-    return _plan_of(snapshot, problem, targets, conflicts)
+    return problem.chosen, targets, (*conflicts, *costs_safety(snapshot, policy, request, refused))
+
+
+def _together(
+    problem: ReassignmentProblem, free: Int64s, targets: "_Targets", alone: Int64s, in_place: InPlace
+) -> "_Targets":
+    """The targets of all partitions: of the rows `free`, and of those whose placement is left alone. The others stay."""
+    parts = ((free, targets), (alone, in_place))
+    width = max(problem.replica_index.shape[1], targets.index.shape[1])
+    index = np.pad(
+        problem.replica_index, ((0, 0), (0, width - problem.replica_index.shape[1])), constant_values=NO_BROKER
+    )
+    for rows, part in parts:
+        index[rows] = NO_BROKER
+        index[rows, : part.index.shape[1]] = part.index
+    return _Targets(
+        index,
+        np.concatenate([rows[part.infeasible] for rows, part in parts]),
+        np.concatenate([rows[part.leaderless] for rows, part in parts]),
+        targets.bound.with_more(in_place.copies),
+        (*targets.conflicts, *in_place.conflicts),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +208,10 @@ class _Bound:
         loads = int(np.maximum(after - problem.loads, 0).sum())
         return replace(self, loads=loads, even=balanced.moves_bound or 0, load_gap=balanced.load_gap)
 
+    def with_more(self, moves: int) -> "_Bound":
+        """With moves of other partitions, all of which are needed."""
+        return replace(self, constraints=self.constraints + moves, loads=self.loads + moves, even=self.even + moves)
+
     def why(self, moves: int) -> str | None:
         if self.load_gap:
             replicas = count_noun(self.load_gap, "replica")
@@ -240,8 +283,8 @@ def _plan_of(
         unsized_moves=unsized,
         before=balance(problem, problem.replica_index),
         after=balance(problem, targets.index),
-        replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, targets.infeasible))),
-        left_out=(*_left_out(problem), *leaderless(snapshot, targets.leaderless)),
+        replicas_bound=_replicas_bound(problem, targets),
+        left_out=(*_left_out(snapshot, problem), *leaderless(snapshot, targets.leaderless)),
         infeasible=(*conflicts, *targets.conflicts),
         leaderless=len(targets.leaderless),
     )
@@ -276,16 +319,38 @@ def balance(problem: ReassignmentProblem, index: Int32s) -> Balance:
     return Balance(*(LoadRange(int(counts.min()), int(counts.max())) for counts in (replicas, leaders)))
 
 
+def _replicas_bound(problem: ReassignmentProblem, targets: _Targets) -> int:
+    """The least that the fullest broker can hold: of what is spread over the racks, and of what stays in its racks by itself."""
+    held = targets.index[problem.left_alone]
+    spread = replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, targets.infeasible)))
+    return max(spread, int(np.bincount(held[held >= 0], minlength=1).max()))
+
+
 def _placed_factors(problem: ReassignmentProblem, infeasible_rows: Int64s) -> Int64s:
-    """Replication factors once the plan is done: infeasible rows keep their own."""
+    """Replication factors once the plan is done, of all that is spread over the racks. Infeasible rows keep their own."""
     factors = problem.target_factor.copy()
     factors[infeasible_rows] = problem.current_factor[infeasible_rows]
-    return factors
+    return factors[~problem.left_alone & ~problem.diskless]
 
 
-def _left_out(problem: ReassignmentProblem) -> tuple[str, ...]:
+def _left_out(snapshot: ClusterSnapshot, problem: ReassignmentProblem) -> Iterator[str]:
     moving = int(np.count_nonzero(problem.moving))
-    if not moving:
-        return ()
-    are, them = ("partition is", "it") if moving == 1 else ("partitions are", "them")
-    return (f"{moving} {are} moving now: wait for {them}, or rackspan reassign cancel --in-flight, then plan again",)
+    if moving:
+        are, them = ("partition is", "it") if moving == 1 else ("partitions are", "them")
+        down = _waited_for_and_down(snapshot, problem)
+        first = f"bring back {noun_and_ids('broker', down)}, " if down else ""
+        yield f"{moving} {are} moving now: {first}wait for {them}, or rackspan reassign cancel --in-flight, then plan again"
+    alone = np.flatnonzero(problem.left_alone & problem.chosen)
+    if len(alone):
+        yield f'{of_topics(snapshot, alone)} survive = "none": each replica stays in its rack'
+    if problem.diskless.any():
+        yield f"{of_topics(snapshot, np.flatnonzero(problem.diskless))} no data on brokers: a diskless topic"
+
+
+def _waited_for_and_down(snapshot: ClusterSnapshot, problem: ReassignmentProblem) -> list[int]:
+    """The brokers that reassignments under way add replicas on, and that are not up: until they are, no such one ends."""
+    rows = snapshot.partitions.take(problem.moving)
+    up = [int(broker.id) for broker in snapshot.brokers if not broker.fenced]
+    added = rows.adding_replicas
+    copied = (added[:, :, None] == rows.isr[:, None, :]).any(axis=2)
+    return np.unique(added[(added != NO_BROKER) & ~copied & ~np.isin(added, up)]).tolist()

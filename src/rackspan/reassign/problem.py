@@ -1,6 +1,6 @@
 """The input of the optimizer: which brokers may hold, and which may receive, replicas, and the target factor of each partition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +23,8 @@ class ReassignmentProblem:
     (B,): those of them that are not fenced. `replica_index` (P, width): index into `rack_map`, −1 for padding, for brokers
     that are gone or leave, and for replicas already on their way out. `current_factor`, `target_factor` (P,).
     `own_rack` (P,): rack code that a replaced replica leaves and should come back to, −1 for none. `chosen` (P,): what
-    the request is about and may be changed.
+    the request is about and may be changed. `left_alone` (P,): whose placement the policy leaves as it is. `diskless`
+    (P,): whose records are not on brokers, so that nothing is planned for them.
     """
 
     rack_map: RackMap
@@ -35,6 +36,23 @@ class ReassignmentProblem:
     own_rack: Int32s
     chosen: Bools
     moving: Bools
+    left_alone: Bools
+    diskless: Bools
+
+    def take(self, rows: Int64s) -> "ReassignmentProblem":
+        """The problem of these partitions only."""
+        return replace(
+            self,
+            rows=self.rows.take(rows),
+            replica_index=self.replica_index[rows],
+            current_factor=self.current_factor[rows],
+            target_factor=self.target_factor[rows],
+            own_rack=self.own_rack[rows],
+            chosen=self.chosen[rows],
+            moving=self.moving[rows],
+            left_alone=self.left_alone[rows],
+            diskless=self.diskless[rows],
+        )
 
     @cached_property
     def replica_racks(self) -> Int32s:
@@ -69,7 +87,7 @@ def reassignment_problem(
         | (snapshot.partitions.removing_replicas >= 0).any(axis=1)
     )
     in_topics = chosen_topics(snapshot.topics, request.topics)[snapshot.partitions.topic]
-    chosen = np.asarray(in_topics & ~moving)
+    chosen = np.asarray(in_topics & ~moving & ~batch.required.diskless)
     target_factor = batch.replication_factor.copy()
     if request.replication_factor is not None:
         target_factor[chosen] = request.replication_factor
@@ -84,6 +102,8 @@ def reassignment_problem(
         own_rack=_own_rack(batch, rack_map, request),
         chosen=chosen,
         moving=np.asarray(in_topics & moving),
+        left_alone=batch.required.left_alone & ~batch.required.diskless,
+        diskless=batch.required.diskless,
     )
 
 

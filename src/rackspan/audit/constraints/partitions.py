@@ -21,7 +21,7 @@ from rackspan.text import count_noun
 
 
 def _rack_spread_broken(batch: PartitionBatch) -> Bools:
-    return batch.uneven
+    return np.asarray(batch.uneven & ~batch.required.left_alone)
 
 
 def _rack_spread_reason(batch: PartitionBatch, row: int) -> str:

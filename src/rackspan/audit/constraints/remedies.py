@@ -182,6 +182,8 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     """
     changes = whole_topic or factor != int(batch.replication_factor[row])
     plan = PlanCommand(batch.topic(row), factor if changes else None)
+    if batch.required.left_alone[row]:
+        return f"{PLACE_ANEW}; then {plan}"
     if batch.reassigning[row]:
         return f"{end_of_reassignment(batch, row)}; then {plan}"
     blocking = _blocking(batch, row, factor)
@@ -298,16 +300,51 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
 
 
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
-    gone, factor = sorted({*unlisted(batch, row)} & {*ids}), int(batch.replication_factor[row])
-    able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
-    drains = gone and able and not batch.reassigning[row]
     down = _down(batch, ids)
     behind = sorted(broker for broker in ids if broker not in down)
     parts = [f"bring back {down_list(batch.members, sorted(down))}"] if down else []
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")
-    return " and ".join(parts) + (f", or {PlanCommand(drain=tuple(gone))}" if drains else "")
+    without = None if batch.reassigning[row] else _without_gone(batch, row, ids)
+    return " and ".join(parts) + (f", or {without}" if without else "")
+
+
+def _without_gone(batch: PartitionBatch, row: int, ids: Sequence[int]) -> PlanCommand | None:
+    """The plan that does without those of these brokers that may never be back, if there is one.
+
+    A broker that the cluster does not list is replaced. One whose process is a controller only may have got replicas that no
+    other broker can take: then as many are left as are elsewhere, if these survive what they have to.
+    """
+    gone, factor = sorted({*unlisted(batch, row)} & {*ids}), int(batch.replication_factor[row])
+    if batch.required.left_alone[row]:
+        able = len(gone) <= _takers_in_its_racks(batch, row)
+    else:
+        able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
+    if gone:
+        return PlanCommand(drain=tuple(gone)) if able else None
+    kept = [broker for broker in staying(batch, row) if broker not in batch.members.controllers_only & {*ids}]
+    room = int(np.count_nonzero(batch.members.receiving)) >= factor
+    if not 0 < len(kept) < factor or room or batch.required.left_alone[row]:
+        return None
+    wanted = replace(demand(batch, row), replication_factor=len(kept))
+    racks = {batch.members.rack_map.rack_of.get(broker) for broker in kept}
+    # A plan that leaves a partition in fewer racks, or less able to lose one, is refused.
+    enough = len(racks) == int(batch.replica_rack_count[row]) and all(
+        reachable(batch.members.rack_sizes, replace(wanted, survive=survive))
+        == Reachable(len(kept), wanted.min_insync_replicas)
+        for survive in {wanted.survive, Survive.RACK}
+    )
+    return PlanCommand(batch.topic(row), len(kept)) if enough else None
+
+
+def _takers_in_its_racks(batch: PartitionBatch, row: int) -> int:
+    """How many brokers without a replica can receive one in the racks that the partition is in."""
+    held = batch.replica_index[row][batch.replica_index[row] >= 0]
+    codes = batch.members.rack_map.rack_codes
+    takers = batch.members.receiving & np.isin(codes, codes[held])
+    takers[held] = False
+    return int(np.count_nonzero(takers))
 
 
 def _down(batch: PartitionBatch, ids: Sequence[int]) -> list[int]:

@@ -18,7 +18,7 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
     factors, topic = batch.replication_factor, batch.rows.topic
     least = np.full(len(batch.topics), np.iinfo(np.int64).max)
     np.minimum.at(least, topic, factors)
-    mixed = np.isin(topic, np.flatnonzero(least < batch.topic_replication_factor))
+    mixed = np.isin(topic, np.flatnonzero(least < batch.topic_replication_factor)) & ~batch.required.left_alone
     rows_of: dict[int, list[int]] = {}
     for row in np.flatnonzero(mixed).tolist():
         rows_of.setdefault(int(topic[row]), []).append(row)

@@ -243,7 +243,7 @@ FINDINGS: Final = changes_table(
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
         TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
-    version=8,
+    version=9,
 )
 
 OUTAGE_IMPACT: Final = changes_table(
