@@ -10,7 +10,17 @@ import pytest
 
 from rackspan import api
 from rackspan.audit import RackPolicy
-from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Severity, at_address, in_order, or_else, plan_of
+from rackspan.audit.findings import (
+    UNREGISTER,
+    Finding,
+    PlanCommand,
+    PlanRemedy,
+    Severity,
+    at_address,
+    in_order,
+    or_else,
+    plan_of,
+)
 from rackspan.model import NO_BROKER, RackId
 from tests.audit import repairs
 from tests.streams.groups import cluster
@@ -145,3 +155,6 @@ def test_a_command_of_kafkas_tools_logs_in_as_the_audit_did() -> None:
         "do kafka-configs.sh --bootstrap-server h:1 --command-config 'my client.properties' --x"
     )
     assert at_address(election, "h:1", "c") == f"{ELECTION_TOOL} --bootstrap-server h:1 --admin.config c --x"
+    assert at_address(f"{UNREGISTER} --id 3", "h:1", "c") == (
+        "kafka-cluster.sh unregister --bootstrap-server h:1 --config c --id 3"
+    )

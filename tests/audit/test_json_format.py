@@ -6,6 +6,7 @@ from rackspan.audit import RackPolicy, audit, outage, racks_down
 from rackspan.audit.json_format import FINDING_COLUMNS, audit_document, outage_document
 from rackspan.audit.policy import Survive
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
+from tests.audit.test_judge import with_diskless
 
 SNAPSHOT = ClusterSnapshot(
     cluster_id="the-cluster",
@@ -41,6 +42,7 @@ HEAD = {
     "brokers": 3,
     "topics": 2,
     "partitions": 3,
+    "diskless": 0,
     "partial": ["sizes of broker 3"],
     "complete": True,
 }
@@ -169,3 +171,10 @@ def test_a_rack_that_is_down_stands_in_both_documents_and_its_loss_is_marked() -
     assert [loss["lost"] for loss in of_outage["losses"]] == [False, True, False]
     assert [loss["happened"] for loss in of_audit["losses"]] == [False, True, False]
     assert [loss["happened"] for loss in of_outage["losses"]] == [False, True, False]
+
+
+def test_the_partitions_of_diskless_topics_are_counted() -> None:
+    snapshot = with_diskless([1, 2, 3])
+    judged, outages = audit(snapshot, RackPolicy()), outage(snapshot, RackPolicy())
+    documents = (audit_document(snapshot, judged)["summary"], outage_document(snapshot, *outages))
+    assert [(one["partitions"], one["diskless"]) for one in documents] == [(3, 2), (3, 2)]

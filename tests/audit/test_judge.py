@@ -273,7 +273,7 @@ def test_dead_controllers_and_fenced_brokers_are_warned_of_with_their_rack_if_th
     assert [one.reason for one in found if one.constraint in ("dead-controller", "fenced-broker")] == [
         "controller 1 (rack a) is down or far behind the quorum's leader: it counts as lost already",
         "controller 8 is down or far behind the quorum's leader: it counts as lost already",
-        "broker 12 (rack (no rack)) is fenced: it neither leads nor follows any partition",
+        "broker 12 (rack (no rack)) is fenced: it neither leads nor follows any partition; it holds no replica, so that it may be a registration that was left behind",
     ]
 
 
@@ -324,3 +324,52 @@ def test_the_losses_that_metrics_show_are_those_of_the_audit(
         assert not judged.left_open_by
         assert not snapshot.unread
         assert judged.partitions
+
+
+DISKLESS = [[1], [2]]
+
+
+def with_diskless(*replicas: list[int], key: str = "diskless.enable") -> ClusterSnapshot:
+    """Topic `logs`, whose records are in object storage, and topic `orders` with these replicas."""
+    rows = [*DISKLESS, *replicas]
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(one), RackId("abc"[one - 1])) for one in (1, 2, 3)),
+        topics=(
+            Topic(TopicName("logs"), config={key: "true"}),
+            Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),
+        ),
+        partitions=columns(
+            topic=[0] * len(DISKLESS) + [1] * len(replicas),
+            partition=[*range(len(DISKLESS)), *range(len(replicas))],
+            leader=[row[0] for row in rows],
+            replicas=rows,
+            isr=rows,
+        ),
+    )
+
+
+@pytest.mark.parametrize("key", ["diskless.enable", "inkless.enable"])
+def test_a_diskless_topic_is_not_judged_which_the_audit_says(key: str) -> None:
+    judged = audit(with_diskless([1, 2, 3], key=key), RackPolicy())
+    assert (judged.findings, judged.partitions, judged.survives_any_rack) == ([], 1, True)
+    assert judged.assumed == ("1 diskless topic not judged",)
+    assert not any(loss.topics for loss in judged.losses)
+    _, losses = outage(with_diskless([1, 2, 3], key=key), RackPolicy(), pairs=True)
+    assert {harm.topic for loss in losses for harm in loss.topics} == {"orders"}
+
+
+def test_a_cluster_of_diskless_topics_only_has_nothing_to_judge() -> None:
+    judged = audit(with_diskless(), RackPolicy())
+    assert (judged.partitions, judged.survives_any_rack, judged.clean) == (0, None, True)
+    losses = rack_losses(with_diskless(), snapshot_batch(with_diskless(), RackPolicy()))
+    assert (losses.partitions, losses.any_survived) == (0, None)
+
+
+def test_a_topic_that_says_it_is_not_diskless_is_judged() -> None:
+    snapshot = with_diskless([1, 2, 3])
+    plain = replace(
+        snapshot, topics=(replace(snapshot.topics[0], config={"diskless.enable": "false"}), snapshot.topics[1])
+    )
+    assert {one.topic for one in audit(plain, RackPolicy()).findings if one.constraint == "survives-rack-loss"} == {
+        "logs"
+    }

@@ -174,7 +174,8 @@ HARMLESS = {
 @pytest.mark.parametrize(
     ("changed", "words", "style"),
     [
-        ({"partitions": 0}, audit.NOTHING_TO_JUDGE, "bold yellow"),
+        ({"survives_any_rack": None}, audit.NOTHING_TO_JUDGE, "bold yellow"),
+        ({"survives_any_rack": None, "diskless": 2}, audit.ONLY_DISKLESS, "bold yellow"),
         ({"losses": []}, "no racks to lose: no broker has one", "bold yellow"),
         (
             {"losses": [{**HARMLESS, "survived": True}], "left_open_by": ["x", "y"]},
@@ -196,7 +197,8 @@ HARMLESS = {
 def test_the_last_sentence_of_an_audit_has_the_color_of_what_it_says(
     changed: dict[str, Any], words: str, style: str
 ) -> None:
-    verdict = audit._survival({"partitions": 1, "losses": [], "left_open_by": [], **changed})
+    judged = {"survives_any_rack": False, "diskless": 0, "losses": [], "left_open_by": []}
+    verdict = audit._survival({**judged, **changed})
     assert (verdict.plain, verdict.style) == (words, style)
 
 

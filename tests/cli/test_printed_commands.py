@@ -89,8 +89,11 @@ def test_a_page_for_a_browser_has_them_once(given: Callable[..., None]) -> None:
 
 
 def test_a_command_with_a_value_in_quotes_is_never_wrapped() -> None:
-    command = f"rackspan audit {SETTINGS} --topic 'a b'"
-    assert [found[0] for found in COMMAND.finditer(f"see {command} for more")] == [command]
+    for command in (
+        f"rackspan audit {SETTINGS} --topic 'a b'",
+        "kafka-cluster.sh unregister --bootstrap-server h:1 --id 3",
+    ):
+        assert [found[0] for found in COMMAND.finditer(f"see {command} for more")] == [command]
 
 
 def test_the_style_of_a_printed_command_stays(given: Callable[..., None]) -> None:

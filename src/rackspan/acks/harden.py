@@ -132,7 +132,7 @@ def harden(
     Bound: a sort of each row of the replica matrix. Test: tests/acks/test_harden.py.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
-    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
+    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter).judged
     if len(batch.rows) == 0:
         return []
     return list(_advice(snapshot.topics, batch, _by_topic(batch)))

@@ -47,12 +47,15 @@ Remedy: TypeAlias = str | PlanRemedy
 BOOTSTRAP_SERVER: Final = "--bootstrap-server HOST:PORT"
 """The option of Kafka's tools in remedies, which are made without the address of the cluster."""
 
+UNREGISTER: Final = f"kafka-cluster.sh unregister {BOOTSTRAP_SERVER}"
+"""Removes the registration of a broker (KRaft). Kafka refuses none: a broker that holds replicas would leave them behind."""
+
 DocumentT = TypeVar("DocumentT")
 
 
-_KAFKA_TOOL: Final = re.compile(rf"(kafka-[a-z-]+[.]sh) {BOOTSTRAP_SERVER}")
+_KAFKA_TOOL: Final = re.compile(rf"((kafka-[a-z-]+[.]sh)(?: unregister)?) {BOOTSTRAP_SERVER}")
 
-_CLIENT_PROPERTIES: Final = {"kafka-leader-election.sh": "--admin.config"}
+_CLIENT_PROPERTIES: Final = {"kafka-leader-election.sh": "--admin.config", "kafka-cluster.sh": "--config"}
 """The option of Kafka's tools that have another than --command-config, which they lack up to Kafka 4.1 (KIP-1147)."""
 
 
@@ -67,7 +70,7 @@ def at_address(document: DocumentT, address: str | None, command_config: str | N
     def command(found: re.Match[str]) -> str:
         words = [found[1], "--bootstrap-server", address]
         if command_config is not None:
-            words += [_CLIENT_PROPERTIES.get(found[1], "--command-config"), shlex.quote(command_config)]
+            words += [_CLIENT_PROPERTIES.get(found[2], "--command-config"), shlex.quote(command_config)]
         return " ".join(words)
 
     def addressed(value: Any) -> Any:

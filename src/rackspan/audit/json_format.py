@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final, TypedDict
+from typing import Annotated, Final, TypeAlias, TypedDict
 
+import numpy as np
 from msgspec import Meta
 
 from rackspan.audit.findings import Finding, Severity
@@ -25,6 +26,9 @@ class HeadDocument(TypedDict):
     partitions: Count
     partial: Annotated[list[str], Meta(description="What could not be read, in words.")]
     complete: Annotated[bool, Meta(description="Nothing that is needed to judge is in `partial`.")]
+
+
+_Diskless: TypeAlias = Annotated[Count, Meta(description="Partitions of diskless topics, which are not judged.")]
 
 
 class FindingDocument(TypedDict):
@@ -103,6 +107,7 @@ class HarmedNow(TypedDict):
 
 
 class AuditSummary(HeadDocument):
+    diskless: _Diskless
     racks: list[str]
     lost_racks: Annotated[list[LostRackDocument], Meta(description="The racks that are down already.")]
     violations: Count
@@ -125,6 +130,7 @@ class AuditDocument(TypedDict):
 class OutageDocument(HeadDocument):
     """What the loss of racks does. Topics without harm are left out."""
 
+    diskless: _Diskless
     assumed: Annotated[list[str], Meta(description="In words: racks, unknown configs, reassignments in flight.")]
     lost_racks: Annotated[list[LostRackDocument], Meta(description="The racks that are down already.")]
     now: Annotated[HarmedNow, Meta(description="Harmed already, without a loss.")]
@@ -137,6 +143,7 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = 
     return {
         "summary": {
             **head_document(snapshot, name),
+            "diskless": _diskless(snapshot),
             "racks": [shown(rack) for rack in judged.racks],
             "lost_racks": [lost_rack_document(lost) for lost in judged.lost_racks],
             "violations": severities[Severity.VIOLATION],
@@ -170,6 +177,7 @@ def outage_document(
     """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`, `lost_racks`: of `racks_down`."""
     return {
         **head_document(snapshot, name),
+        "diskless": _diskless(snapshot),
         "assumed": list(assumed),
         "lost_racks": [lost_rack_document(lost) for lost in lost_racks],
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
@@ -188,6 +196,11 @@ def head_document(snapshot: ClusterSnapshot, name: str | None = None) -> HeadDoc
         "partial": list(snapshot.partial),
         "complete": not snapshot.unread,
     }
+
+
+def _diskless(snapshot: ClusterSnapshot) -> int:
+    codes = [code for code, topic in enumerate(snapshot.topics) if topic.diskless]
+    return int(np.count_nonzero(np.isin(snapshot.partitions.topic, codes))) if codes else 0
 
 
 FINDING_COLUMNS: Final = tuple(FindingDocument.__annotations__)

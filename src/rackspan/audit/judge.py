@@ -82,12 +82,12 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
     `topic_filter`: judge the topics whose whole name matches, and the brokers and controllers they depend on; the goals,
     which are about the loads of whole brokers, are left out. Errors: UsageError where the policy refuses the cluster.
     """
-    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
-    broker_loads = loads(batch)
+    listed = snapshot_batch(snapshot, policy).of_topics(topic_filter)
+    batch, broker_loads = listed.judged, loads(listed)
     others = [
         *topic_findings(batch),
         *(() if snapshot.may_be_moving else throttle_findings(batch)),
-        *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None),
+        *whole_cluster_findings(batch.members, broker_loads, goals=topic_filter is None, complete=not snapshot.partial),
     ]
     findings = Findings(finding_columns(batch, KnownWords()), others)
     return Audit(
@@ -96,7 +96,7 @@ def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Patter
         losses=_each_rack(snapshot, batch),
         racks=batch.members.rack_map.racks,
         partitions=len(batch.rows),
-        assumed=tuple(_assumed(batch)),
+        assumed=tuple(_assumed(listed)),
         lost_racks=lost_racks(batch),
     )
 
@@ -109,10 +109,14 @@ def topic_findings(batch: PartitionBatch) -> Iterator[Finding]:
 
 
 def whole_cluster_findings(
-    members: ClusterMembers, broker_loads: BrokerLoads, *, goals: bool = True
+    members: ClusterMembers, broker_loads: BrokerLoads, *, goals: bool = True, complete: bool = True
 ) -> Iterator[Finding]:
-    """The findings about the cluster: its brokers, racks and controllers, and, with `goals`, the loads of whole brokers."""
-    yield from cluster_findings(members)
+    """The findings about the cluster: its brokers, racks and controllers, and, with `goals`, the loads of whole brokers.
+
+    `complete`: everything was read. Only then a broker without replicas is known to hold none.
+    """
+    empty = members.rack_map.broker_ids[broker_loads.assigned == 0].tolist() if goals and complete else ()
+    yield from cluster_findings(members, frozenset(empty))
     yield from too_few_racks(members, broker_loads)
     if goals:
         yield from excluded_broker_findings(members, broker_loads)
@@ -133,10 +137,11 @@ def racks_down(
     snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None
 ) -> tuple[LostRack, ...]:
     """The racks that are down. `topic_filter`: with the partitions of the topics whose whole name matches."""
-    return lost_racks(snapshot_batch(snapshot, policy).of_topics(topic_filter))
+    return lost_racks(snapshot_batch(snapshot, policy).of_topics(topic_filter).judged)
 
 
-def _assumed(batch: PartitionBatch) -> Iterator[str]:
+def _assumed(listed: PartitionBatch) -> Iterator[str]:
+    batch = listed.judged
     rackless = [int(broker.id) for broker in batch.members.brokers if broker.rack is None]
     if rackless:
         counted = {
@@ -149,6 +154,8 @@ def _assumed(batch: PartitionBatch) -> Iterator[str]:
         yield f"racks {', '.join(map(ascii, names))} counted as {len(names)}"
     if unknown := len(np.unique(batch.rows.topic[~batch.required.known])):
         yield f"unknown {MIN_INSYNC_REPLICAS} of {count_noun(unknown, 'topic')} counted as 1"
+    if diskless := len(np.unique(listed.rows.topic[listed.required.diskless])):
+        yield f"{count_noun(diskless, 'diskless topic')} not judged"
     if moving := int(np.count_nonzero(batch.reassigning)):
         yield f"{count_noun(moving, 'partition')} being reassigned judged now and by {'its' if moving == 1 else 'their'} target"
 
@@ -165,7 +172,7 @@ def outage(
 
     `topic_filter`: to the topics whose whole name matches, and to the controllers.
     """
-    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
+    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter).judged
     losses = losses_to_judge(batch.members.failure_racks, lose, pairs)
     now, *after = judge_losses(batch, internal(snapshot.topics), [(), *losses], targets=True)
     return now, after
@@ -210,11 +217,12 @@ def rack_losses(snapshot: ClusterSnapshot, batch: PartitionBatch) -> RackLosses:
 
     Cost: a third of an audit of a healthy cluster, and no more where many partitions break a constraint.
     """
+    listed, batch = batch, batch.judged
     masks = reported(batch)
     broken = {
         name for name in LEAVES_OPEN & masks.keys() if not BY_NAME[name].warns(batch, np.flatnonzero(masks[name])).all()
     }
-    whole_cluster = whole_cluster_findings(batch.members, loads(batch), goals=False)
+    whole_cluster = whole_cluster_findings(batch.members, loads(listed), goals=False)
     broken |= {finding.constraint for finding in whole_cluster if finding.severity is Severity.VIOLATION}
     return RackLosses(
         losses=tuple(_each_rack(snapshot, batch)),

@@ -36,7 +36,7 @@ def audit_report(
     """The report on one snapshot. `judged` is its audit with the same policy and filter, `name` the cluster's name to show."""
     chosen = snapshot if topic_filter is None else _of_topics(snapshot, topic_filter)
     batch = snapshot_batch(chosen, policy)
-    of_topics = _states_of_topics(batch)
+    of_topics = _states_of_topics(batch.judged)
     cluster = replace(
         present(chosen, policy, of_topics),
         states=_summed(of_topics.values()),
@@ -64,7 +64,7 @@ def present(
         assumed=assumptions(snapshot, policy),
         now=now,
         losses=tuple(losses),
-        harmed=harmed_partitions(batch, losses),
+        harmed=harmed_partitions(batch.judged, losses),
         topic_map=topic_map(snapshot, batch, losses, of_topics, topics_most),
         states=StateCounts(),
         history=None,

@@ -101,7 +101,7 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
     every = frozenset(int(broker.id) for broker in snapshot.brokers)
     chosen = every if request.brokers is None else request.brokers
     wanted = marked(members, chosen)[:-1]
-    batch = snapshot_batch(all_up(snapshot, policy, chosen), policy)
+    batch = snapshot_batch(all_up(snapshot, policy, chosen), policy).judged
     rows = in_sync_rows(batch, stop)
     ids, racks = members.rack_map.broker_ids, members.rack_map.rack_codes
     fleet = fleet_of(members, snapshot, rows, wanted, request.max_batch or int(np.count_nonzero(wanted)))

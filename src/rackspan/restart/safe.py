@@ -83,7 +83,7 @@ def judge_stop(
     snapshot: ClusterSnapshot, brokers: Collection[int], policy: RackPolicy, stop: StopPolicy = StopPolicy()
 ) -> StopJudgement:
     """Judge the stop of these brokers together. Errors: UsageError for a broker that the cluster does not list."""
-    batch = snapshot_batch(snapshot, policy)
+    batch = snapshot_batch(snapshot, policy).judged
     stopped = marked(batch.members, brokers)
     rows = in_sync_rows(batch, stop)
     reached = rows.take(touched(rows, stopped))

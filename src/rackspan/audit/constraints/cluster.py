@@ -1,11 +1,11 @@
 """Constraints on brokers and controllers: no broker without a rack, none fenced, no rack with the controller quorum."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.constraints.wording import down_list
-from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.findings import UNREGISTER, Finding, Severity
 from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.model import UNNAMED_RACK, Broker, ClusterSnapshot, RackId, UnrackedPolicy, shown
@@ -153,32 +153,43 @@ def _are(ids: Sequence[int]) -> str:
 def dead_controllers(members: ClusterMembers) -> Iterator[Finding]:
     """Voters that do not follow the quorum's leader. One in the process of a fenced broker is reported with that."""
     fenced = {int(broker.id) for broker in members.brokers if broker.fenced}
+    now = quorum_without(members, set())
+    # Without a majority the quorum cannot be changed.
+    may_leave = now is not None and now.holds
     for voter in members.dead_voters - fenced:
         rack = members.voter_racks[voter]
+        gone = f"; if controller {voter} is gone for good: take it out of the quorum" if may_leave else ""
         where = f" (rack {shown(rack)})" if rack else ""
         yield Finding(
             constraint="dead-controller",
             severity=Severity.WARNING,
             reason=f"controller {voter}{where} is down or far behind the quorum's leader: it counts as lost already",
-            remedy=f"bring back {down_list(members, [voter], 'controller')}",
+            remedy=f"bring back {down_list(members, [voter], 'controller')}{gone}",
         )
 
 
-def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
-    """Brokers that are registered and fenced: stopped, or not started yet. They neither lead nor follow."""
+def fenced_brokers(members: ClusterMembers, without_replicas: Set[int]) -> Iterator[Finding]:
+    """Brokers that are registered and fenced: stopped, or not started yet. They neither lead nor follow.
+
+    Kafka keeps a registration until it is removed, also of a broker that was scaled away, or whose process is only a controller now.
+    """
     for broker in members.brokers:
         if broker.fenced:
+            empty = broker.id in without_replicas
+            stale = "; it holds no replica, so that it may be a registration that was left behind" if empty else ""
+            unregister = f"; if it is no broker any more: {UNREGISTER} --id {broker.id}" if empty else ""
             yield Finding(
                 constraint="fenced-broker",
                 severity=Severity.WARNING,
-                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition",
-                remedy=f"bring back {down_list(members, [broker.id])}",
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition{stale}",
+                remedy=f"bring back {down_list(members, [broker.id])}{unregister}",
             )
 
 
-CLUSTER_CONSTRAINTS = (unracked_brokers, rack_names_alike, controller_quorum_spread, dead_controllers, fenced_brokers)
+CLUSTER_CONSTRAINTS = (unracked_brokers, rack_names_alike, controller_quorum_spread, dead_controllers)
 
 
-def cluster_findings(members: ClusterMembers) -> Iterator[Finding]:
-    """The findings of every constraint on brokers and controllers."""
-    return (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(members))
+def cluster_findings(members: ClusterMembers, without_replicas: Set[int] = frozenset()) -> Iterator[Finding]:
+    """The findings of every constraint on brokers and controllers. `without_replicas`: brokers that are known to hold nothing."""
+    yield from (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(members))
+    yield from fenced_brokers(members, without_replicas)

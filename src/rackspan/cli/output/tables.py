@@ -16,7 +16,7 @@ SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces outside commands."""
 
 COMMAND: Final = re.compile(
-    rf"(?<!\S)(?:rackspan {WORDS}|kafka-[a-z-]+\.sh){OPTIONS}"
+    rf"(?<!\S)(?:rackspan {WORDS}|kafka-[a-z-]+\.sh(?: unregister)?){OPTIONS}"
     r'|(?<!\S)\S+ = "[^"]*"'
 )
 """A command of rackspan or of Kafka with its options, or a line of rackspan.toml: it is there to be copied, and is never broken."""

@@ -28,6 +28,7 @@ AFTER_COLUMN: Final = "after reassignment"
 """The column of partitions that a loss harms once their reassignment has ended."""
 
 NOTHING_TO_JUDGE: Final = "nothing to judge: the cluster has no topics"
+ONLY_DISKLESS: Final = "nothing to judge: every topic is diskless, and no data of it is on brokers"
 
 
 def audit_page(document: Mapping[str, Any]) -> RenderableType:
@@ -51,7 +52,7 @@ def outage_page(document: Mapping[str, Any]) -> RenderableType:
             Text(f"\n{already_harmed_heading(document['lost_racks'])}", style="bold"),
             _topics_table(document["now"]["topics"]),
         ]
-    for loss in document["losses"] if document["partitions"] else ():
+    for loss in document["losses"] if document["partitions"] > document["diskless"] else ():
         parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
     return page(*parts, Text(), *_outage_verdict(document))
 
@@ -193,12 +194,16 @@ def _audit_verdict(summary: Mapping[str, Any]) -> Iterator[Text]:
     yield _survival(summary)
 
 
+def _nothing_to_judge(document: Mapping[str, Any]) -> Text:
+    return Text(ONLY_DISKLESS if document["diskless"] else NOTHING_TO_JUDGE, style="bold yellow")
+
+
 def _survival(summary: Mapping[str, Any]) -> Text:
     losses = summary["losses"]
     unsurvived = [loss for loss in losses if not loss["survived"]]
     fatal = [_racks(loss["racks"], noun=False) for loss in unsurvived if not loss["happened"]]
-    if not summary["partitions"]:
-        return Text(NOTHING_TO_JUDGE, style="bold yellow")
+    if summary["survives_any_rack"] is None:
+        return _nothing_to_judge(summary)
     if not losses:
         return Text("no racks to lose: no broker has one", style="bold yellow")
     if unsurvived and not fatal:
@@ -340,8 +345,8 @@ def _outage_verdict(document: Mapping[str, Any]) -> Iterable[Text]:
     losses = document["losses"]
     unsurvived = [loss for loss in losses if not loss["survived"]]
     fatal = [_racks(loss["racks"]) for loss in unsurvived if not loss["happened"]]
-    if not document["partitions"]:
-        return [Text(NOTHING_TO_JUDGE, style="bold yellow")]
+    if document["partitions"] == document["diskless"]:
+        return [_nothing_to_judge(document)]
     if not losses:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
     if unsurvived and not fatal:

@@ -100,21 +100,21 @@ def _judged(snapshot: TaskSnapshot, part: SnapshotPart) -> JudgedSnapshot:
 
 
 def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: ClusterSums) -> RowsByTable:
-    wanted, rows = snapshot.tables | snapshot.compared, {}
+    wanted, rows, batch = snapshot.tables | snapshot.compared, {}, part.batch.judged
     if PARTITION_DURABILITY.name in wanted:
         rows[PARTITION_DURABILITY.name] = durability_rows(part)
     if FINDINGS.name in wanted:
         rows[FINDINGS.name] = pa.concat_tables(
             [
-                partition_finding_rows(finding_columns(part.batch, KNOWN_WORDS)),
-                finding_rows(list(topic_findings(part.batch))),
+                partition_finding_rows(finding_columns(batch, KNOWN_WORDS)),
+                finding_rows(list(topic_findings(batch))),
             ]
         )
         sums.loads.append(loads(part.batch))
-        sums.throttled.extend(throttle_findings(part.batch))
+        sums.throttled.extend(throttle_findings(batch))
         sums.moving |= part.may_be_moving
     if OUTAGE_IMPACT.name in wanted:
-        losses = judge_losses(part.batch, part.internal, losses_each_rack(snapshot.members))
+        losses = judge_losses(batch, part.internal, losses_each_rack(snapshot.members))
         rows[OUTAGE_IMPACT.name] = harm_rows(losses)
         sums.losses.append(losses)
     return rows
@@ -123,7 +123,7 @@ def _rows_of_part(snapshot: TaskSnapshot, part: SnapshotPart, sums: ClusterSums)
 def _rows_of_cluster(snapshot: TaskSnapshot, sums: ClusterSums) -> RowsByTable:
     rows = {}
     if sums.loads:
-        found = whole_cluster_findings(snapshot.members, summed_loads(sums.loads))
+        found = whole_cluster_findings(snapshot.members, summed_loads(sums.loads), complete=not snapshot.stored.partial)
         rows[FINDINGS.name] = finding_rows([*found, *(() if sums.moving else sums.throttled)])
     if sums.losses:
         rows[OUTAGE_IMPACT.name] = loss_rows([joined_loss(parts) for parts in zip(*sums.losses, strict=True)])
