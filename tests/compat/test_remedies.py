@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.kafka_fixtures import create_topic
@@ -81,8 +82,8 @@ def test_a_cancel_that_would_stop_writes_is_left_out_until_a_broker_is_back(
     assert (left_out.returncode, isr(cluster, topic)) == (2, {2, 4}), left_out.stderr
     assert f"{topic}-0: broker 2 left in sync, min.insync.replicas requires 2" in left_out.stdout
     assert refused(cluster, topic) is None
-    told = rackspan(*cancel, "--apply", "--allow-refused-writes")
-    assert told.returncode == 0, told.stderr
+    allowed = rackspan(*cancel, "--apply", "--allow-refused-writes")
+    assert allowed.returncode == 0, allowed.stderr
     # What the line says is what Kafka does.
     assert (isr(cluster, topic), refused(cluster, topic)) == ({2}, KafkaError.NOT_ENOUGH_REPLICAS)
     cluster.restart(3)
@@ -114,10 +115,10 @@ def isr(cluster: KafkaCluster, topic: str) -> set[int]:
 
 def refused(cluster: KafkaCluster, topic: str) -> int | None:
     """The code of the error of one record with acks=all and no second try; None for an acknowledgement."""
-    answers: list[KafkaError | None] = []
+    errors: list[KafkaError | None] = []
     once = {"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "retries": 0}
     producer = Producer(once)
-    producer.produce(topic, b"one", partition=0, on_delivery=lambda error, _: answers.append(error))
+    producer.produce(topic, b"one", partition=0, on_delivery=lambda error, _: errors.append(error))
     assert producer.flush(WITHIN_SECONDS) == 0
-    (error,) = answers
+    (error,) = errors
     return None if error is None else error.code()

@@ -98,7 +98,7 @@ def test_a_broker_that_is_gone_is_replaced_in_the_rack_of_the_others() -> None:
         assert [{RACKS[one] for one in there[LOCAL, number]} for number in (0, 1)] == [{"a"}, {"b"}]
 
 
-def test_what_is_not_done_is_said() -> None:
+def test_what_is_not_done_has_a_reason_and_a_way_out() -> None:
     alone = cluster([[3, 6, 9]])
     factor = api.plan_reassignment(alone, POLICY, ReassignmentRequest(replication_factor=2))
     full = api.plan_reassignment(alone, POLICY, ReassignmentRequest(drain=frozenset({3})))

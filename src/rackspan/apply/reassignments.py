@@ -81,7 +81,7 @@ async def alter(connection: ClusterConnection, targets: Mapping[TopicPartition, 
         if result.error_code not in _AS_REQUIRED
     ]
     if refused:
-        # The others of the request are carried out: all that are not are named, as far as a line has room.
+        # The others of the request are carried out: the first that are not are named, and the others counted.
         *others, (what, last) = refused[:REFUSED_NAMED]
         words = [f"{name}: {message_of(error_response(result))}" for name, result in others]
         more = f"{len(refused) - REFUSED_NAMED} more were refused; " if len(refused) > REFUSED_NAMED else ""

@@ -45,7 +45,7 @@ def planned_in_place(
     Constraints: a replica stays in its rack, or, if that is not known, in a rack that its partition is in; no broker twice;
     nothing comes to a broker that leaves, is fenced or excluded.
     Goals, in order: the fewest moves, one for each replica that has to leave; brokers with few replicas (`loads`) first.
-    Method: one replica after another. Bound: each needs its copy, so that no plan has fewer.
+    Method: one replica after another. Bound: each needs its copy, so that no plan has fewer. Test: tests/reassign/test_in_place.py.
     """
     rows = problem.rows
     missing = list(missing_brokers(snapshot, problem, request))

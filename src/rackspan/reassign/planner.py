@@ -353,4 +353,5 @@ def _waited_for_and_down(snapshot: ClusterSnapshot, problem: ReassignmentProblem
     up = [int(broker.id) for broker in snapshot.brokers if not broker.fenced]
     added = rows.adding_replicas
     copied = (added[:, :, None] == rows.isr[:, None, :]).any(axis=2)
-    return np.unique(added[(added != NO_BROKER) & ~copied & ~np.isin(added, up)]).tolist()
+    down: list[int] = np.unique(added[(added != NO_BROKER) & ~copied & ~np.isin(added, up)]).tolist()
+    return down

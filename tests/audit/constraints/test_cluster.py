@@ -1,4 +1,4 @@
-"""Registrations of brokers that are left over: what is said of a fenced broker that holds nothing, followed to its end."""
+"""Registrations of brokers that are left over: what is printed about a fenced broker that holds nothing, followed to its end."""
 
 import re
 import shlex

@@ -201,8 +201,8 @@ def test_of_many_only_those_that_do_no_harm_are_cancelled_until_the_others_may(c
         )
         assert cluster.isr("of-one", 0) == {2, 3}
         assert set(cluster.replicas("harmless", 0)) == {2, 3}
-        told = cli(*words, FLAG)
-        assert (told.code, cluster.isr("of-one", 0), cluster.isr("never", 0)) == (2, {2}, {3})
+        allowed = cli(*words, FLAG)
+        assert (allowed.code, cluster.isr("of-one", 0), cluster.isr("never", 0)) == (2, {2}, {3})
         # Once a broker that held it is back, the cancel harms nothing.
         cluster.restart(1)
         eventually(lambda: cluster.isr("never", 0) == {1, 3}, "1 is in sync")

@@ -324,8 +324,8 @@ def _without_gone(batch: PartitionBatch, row: int, ids: Sequence[int]) -> PlanCo
     if gone:
         return PlanCommand(drain=tuple(gone)) if able else None
     kept = [broker for broker in staying(batch, row) if broker not in batch.members.controllers_only & {*ids}]
-    room = int(np.count_nonzero(batch.members.receiving)) >= factor
-    if not 0 < len(kept) < factor or room or batch.required.left_alone[row]:
+    others_can_take = int(np.count_nonzero(batch.members.receiving)) >= factor
+    if not 0 < len(kept) < factor or others_can_take or batch.required.left_alone[row]:
         return None
     wanted = replace(demand(batch, row), replication_factor=len(kept))
     racks = {batch.members.rack_map.rack_of.get(broker) for broker in kept}
