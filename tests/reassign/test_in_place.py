@@ -156,3 +156,12 @@ def test_racks_that_all_topics_require_are_not_required_of_it_and_its_own_are() 
     assert found.remedy.startswith(
         'take survive = "none" for the topic out of rackspan.toml; then rackspan reassign plan'
     )
+
+
+def test_a_minimum_above_its_replicas_is_lowered_since_no_plan_adds_any() -> None:
+    snapshot = cluster([[3, 6]])
+    above = replace(
+        snapshot, topics=(replace(snapshot.topics[0], config={"min.insync.replicas": "3"}), snapshot.topics[1])
+    )
+    (found,) = (one for one in api.audit(above, POLICY).findings if one.constraint == "min-insync-replicas-satisfiable")
+    assert found.remedy.endswith("--entity-name local --add-config min.insync.replicas=2")

@@ -162,7 +162,7 @@ def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> Remedy:
     value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
     # No partition of the topic loses replicas by it.
     factor = max(value, int(batch.topic_replication_factor[batch.rows.topic[row]]))
-    if factor > brokers:
+    if factor > brokers or batch.required.left_alone[row]:
         return set_min_insync_replicas(batch, row, int(batch.replication_factor[row]))
     return or_else(move(batch, row, factor), f"lower {MIN_INSYNC_REPLICAS}")
 
