@@ -48,7 +48,8 @@ def of_verdicts(count: int) -> Any:
 
 
 def of_reassignments(count: int) -> Any:
-    listed = [{"topic": "row", "partition": at, "moves_to": [1], "replicas": [2]} for at in range(count)]
+    harmless = {"harm": None, "left_out": False, "allowed_by": None}
+    listed = [{"topic": "row", "partition": at, "moves_to": [1], "replicas": [2], **harmless} for at in range(count)]
     document: Any = {"applied": False, "cluster_id": None, "in_flight": count, "partitions": listed}
     return in_flight.in_flight_page(document)
 
