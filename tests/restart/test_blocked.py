@@ -32,8 +32,15 @@ def test_a_blocked_broker_has_its_partitions_and_the_remedies_of_the_audit() -> 
 
 def test_the_remedies_do_not_depend_on_what_the_policy_lets_a_topic_survive() -> None:
     snapshot = of_one_topic(RACKS, [[1, 2]], config=MIN_TWO)
-    policy = RackPolicy(survive=Survive.NONE, topic_survive={"orders": Survive.NONE})
+    policy = RackPolicy(survive=Survive.NONE, topic_survive={"orders": Survive.BROKER})
     assert plan_restart(snapshot, policy).blocked == plan_restart(snapshot).blocked
+
+
+def test_a_topic_whose_placement_is_left_alone_is_placed_anew_first() -> None:
+    """No plan adds a replica to it before."""
+    policy = RackPolicy(topic_survive={"orders": Survive.NONE})
+    (remedy, *_) = {one.remedy for one in plan_restart(of_one_topic(RACKS, [[1, 2]], config=MIN_TWO), policy).blocked}
+    assert remedy.startswith('take survive = "none" for the topic out of rackspan.toml; then rackspan reassign plan')
 
 
 def test_twenty_partitions_of_a_blocked_broker_are_named_and_all_are_counted() -> None:
