@@ -12,6 +12,7 @@ from rackspan.audit.policy import Survive
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan.reassignment_file import read_reassignment
 from rackspan.reassign import ReassignmentRequest, lint
+from tests.audit.test_judge import with_diskless
 
 RACKS = {broker: "abc"[broker % 3] for broker in range(1, 10)}
 LOCAL, SPREAD = "local", "spread"
@@ -165,3 +166,16 @@ def test_a_minimum_above_its_replicas_is_lowered_since_no_plan_adds_any() -> Non
     )
     (found,) = (one for one in api.audit(above, POLICY).findings if one.constraint == "min-insync-replicas-satisfiable")
     assert found.remedy.endswith("--entity-name local --add-config min.insync.replicas=2")
+
+
+def test_nothing_is_planned_for_a_diskless_topic_and_it_is_named() -> None:
+    for request in (
+        ReassignmentRequest(),
+        ReassignmentRequest(drain=frozenset({1})),
+        ReassignmentRequest(replication_factor=2),
+    ):
+        planned = api.plan_reassignment(with_diskless([1, 2, 3]), RackPolicy(), request)
+        assert "logs" not in {one.topic for one in planned.partitions()}
+        assert not [one for one in planned.infeasible if "logs" in one.topics]
+        assert planned.cost is not None
+        assert "1 topic (logs) has no data on brokers: a diskless topic" in planned.cost.left_out
