@@ -98,6 +98,7 @@ def _in_sync(replicas: Int32s, racks: Sequence[int], per_topic: int, rng: np.ran
             isr=replicas.copy(),
             adding_replicas=none,
             removing_replicas=none.copy(),
+            offline_replicas=none.copy(),
             size_bytes=rng.integers(0, 10**10, len(replicas)),
         ),
     )

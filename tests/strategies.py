@@ -20,6 +20,7 @@ from rackspan.model import (
     UnrackedPolicy,
     columns,
 )
+from rackspan.model.ids import NO_BROKER, UNKNOWN_LEADER
 from rackspan.model.partitions import Partition
 from rackspan.placement import UsableBroker
 
@@ -44,6 +45,7 @@ def brokers(draw: st.DrawFn) -> tuple[Broker, ...]:
             fenced=draw(st.integers(0, 4)) == 0,
             host=draw(st.sampled_from([None, "127.0.0.1", "kafka.example"])),
             port=draw(st.sampled_from([None, 9092])),
+            failed_log_dirs=draw(st.sampled_from([(), (), (), ("/data/b",), ("/data/b", "/data/c")])),
         )
         for broker in ids
     )
@@ -76,19 +78,25 @@ def configs(draw: st.DrawFn) -> dict[str, str]:
 
 @st.composite
 def partitions(draw: st.DrawFn, topic: int, partition: int) -> Partition:
-    """Replicas on listed and on dead brokers; ISR a part of them, sometimes none; sometimes in the middle of a move."""
+    """Replicas on listed and on dead brokers; ISR a part of them, sometimes none; sometimes in the middle of a move, or on a disk that failed."""
     replicas = draw(st.lists(broker_ids, min_size=1, max_size=5, unique=True))
     isr = [replica for replica in replicas if draw(st.integers(0, 3)) > 0]
     moving = draw(st.integers(0, 5)) == 0
+    failed = [broker for broker in replicas if broker not in isr and draw(st.integers(0, 5)) == 0]
+    leader = draw(st.sampled_from([NO_BROKER, UNKNOWN_LEADER, *isr, *isr, *isr])) if isr else NO_BROKER
+    if len(isr) == 1 and leader == NO_BROKER and draw(st.booleans()):
+        # The last replica in sync stays in the ISR whatever becomes of its disk.
+        failed += isr
     return Partition(
         topic=topic,
         partition=partition,
-        leader=draw(st.sampled_from([-1, *isr])) if isr else -1,
+        leader=leader,
         replicas=tuple(replicas),
         isr=tuple(draw(st.permutations(isr))),
         adding_replicas=tuple(sorted(replicas[:1])) if moving else (),
         removing_replicas=tuple(sorted(replicas[1:2])) if moving else (),
         size_bytes=None if (size := draw(sizes)) < 0 else size,
+        offline_replicas=tuple(failed),
     )
 
 
@@ -173,6 +181,7 @@ def from_rows(rows: list[Partition]) -> PartitionColumns:
         isr=[row.isr for row in rows],
         adding_replicas=[row.adding_replicas for row in rows],
         removing_replicas=[row.removing_replicas for row in rows],
+        offline_replicas=[row.offline_replicas for row in rows],
         size_bytes=[-1 if row.size_bytes is None else row.size_bytes for row in rows],
     )
 

@@ -156,7 +156,7 @@ def test_an_unknown_key_of_the_snapshot_or_of_a_broker_is_named_with_its_place()
             with_partition(leader=1, replicas=[1, 2], isr=[1, 3]),
             "orders-0: isr names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
-        (with_partition(leader=-2), "orders-0: leader is -2, outside -1 to 2147483647; fix it in the file"),
+        (with_partition(leader=-3), "orders-0: leader is -3, outside -2 to 2147483647; fix it in the file"),
         (
             with_partition(replicas=[-1]),
             "orders-0: replicas[0] is -1, outside 0 to 2147483647; fix it in the file",
@@ -254,6 +254,20 @@ def test_what_is_written_has_a_line_for_each_broker_topic_and_partition() -> Non
         ((2,), (1,)),
         ((), ()),
     ]
+
+
+def test_failed_directories_and_leaders_that_are_not_known_are_written_only_where_there_are_any() -> None:
+    document = with_partition(leader=-2, offline_replicas=[1])
+    document["brokers"][0] |= {"failed_log_dirs": ["/data/b"]}
+    snapshot = json_format.from_document(document).snapshot
+    assert snapshot.brokers[0].failed_log_dirs == ("/data/b",)
+    assert (snapshot.partitions.row(0).leader, snapshot.partitions.row(0).offline_replicas) == (-2, (1,))
+    written = json_format.write(snapshot)
+    assert '"failed_log_dirs": ["/data/b"]' in written
+    assert '"size_bytes": null, "offline_replicas": [1]}' in written
+    assert json_format.read(written).snapshot.same_as(snapshot)
+    assert "offline" not in WRITTEN
+    assert "failed" not in WRITTEN
 
 
 def test_a_snapshot_of_no_known_time_is_written_without_one() -> None:

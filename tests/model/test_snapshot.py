@@ -50,7 +50,9 @@ WRONG_ROWS = {
     "orders-1: a broker id in replicas is negative; fix it in the file": lambda: snapshot(replicas=[[1], [1, -2]]),
     "orders-1: a broker id in adding_replicas is negative; fix it in the file": lambda: snapshot(adding=[[], [-2]]),
     "orders-1: a broker id in removing_replicas is negative; fix it in the file": lambda: snapshot(removing=[[], [-2]]),
-    "orders-1: leader: expected a broker id, or -1 for none; fix it in the file": lambda: snapshot(leader=[-1, -2]),
+    "orders-1: leader: expected a broker id, -1 for none, or -2 if it is not known; fix it in the file": lambda: (
+        snapshot(leader=[-1, -3])
+    ),
     "orders-1: size_bytes is negative; fix it in the file": lambda: snapshot(size_bytes=[-1, -2]),
     "orders--1: a partition id is negative; fix it in the file": lambda: snapshot(partition=[-1, 0]),
     "orders-7: listed twice; leave one of them out": lambda: snapshot(partition=[7, 7]),

@@ -62,6 +62,7 @@ def cluster(
             isr=compacted(np.where(alive, matrix, -1).astype(np.int32)),
             adding_replicas=none,
             removing_replicas=none.copy(),
+            offline_replicas=none.copy(),
             size_bytes=np.arange(count, dtype=np.int64) % 1_000_003 * 1024,
         ),
     )

@@ -5,7 +5,7 @@ Errors of all of them: those of errors.FAILURES.
 
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 from uuid import UUID
 
@@ -125,6 +125,7 @@ async def metadata(
     named = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
     request = MetadataRequestData(topics=named, allow_auto_topic_creation=False)
     response: MetadataResponseData = await connection.call(ApiKey.METADATA, request, seconds)
+    raise_for(response)
     return response
 
 
@@ -267,10 +268,18 @@ def _alive(
 
 @dataclass(frozen=True, slots=True)
 class BrokerLogs:
-    """The logs of one broker: their sizes in bytes, and whether every directory that works is cordoned (KIP-1066)."""
+    """The logs of one broker: their sizes in bytes, and the state of its log directories.
+
+    `cordoned`: every directory that works is cordoned (KIP-1066). `failed`: the paths of directories that have failed.
+    `unread`: those of which the broker reported nothing else than an error, with it. `usable_bytes`: what is left on the volumes of the
+    directories that work, one that holds several counted for each; None if the broker does not say.
+    """
 
     sizes: Mapping[TopicPartition, int]
     cordoned: bool = False
+    failed: tuple[str, ...] = ()
+    unread: Mapping[str, ErrorCode] = field(default_factory=dict)
+    usable_bytes: int | None = None
 
 
 async def broker_logs(
@@ -281,7 +290,8 @@ async def broker_logs(
 ) -> BrokerLogs:
     """DescribeLogDirs (key 35) of one broker: bytes of each log it has of these partitions, or of all.
 
-    A log still being copied to another disk is left out. Before version 5 (Kafka 4.3) no directory is cordoned.
+    A log still being copied to another disk is left out. Before version 5 (Kafka 4.3) no directory is cordoned, before version 4
+    (Kafka 3.3) none says how much is left.
     """
     topics = None
     if partitions is not None:
@@ -298,7 +308,19 @@ async def broker_logs(
         for partition in topic.partitions
         if not partition.is_future_key
     }
-    return BrokerLogs(sizes, bool(working) and all(log_dir.is_cordoned for log_dir in working))
+    usable = [log_dir.usable_bytes for log_dir in working]
+    errors = {
+        log_dir.log_dir: error_code(log_dir.error_code)
+        for log_dir in response.results
+        if log_dir.error_code != ErrorCode.NONE
+    }
+    return BrokerLogs(
+        sizes,
+        cordoned=bool(working) and all(log_dir.is_cordoned for log_dir in working),
+        failed=tuple(sorted(path for path, code in errors.items() if code is ErrorCode.KAFKA_STORAGE_ERROR)),
+        unread={path: code for path, code in errors.items() if code is not ErrorCode.KAFKA_STORAGE_ERROR},
+        usable_bytes=sum(usable) if usable and min(usable) >= 0 else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

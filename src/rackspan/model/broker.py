@@ -19,6 +19,8 @@ class Broker:
 
     `rack` is `broker.rack` (KIP-36), None where it is not set. A fenced broker is registered but not usable: it holds
     replicas and leads nothing. A cordoned one takes no new replicas: all of its log directories are cordoned (KIP-1066).
+    `failed_log_dirs`: the paths of its log directories that have failed (KAFKA_STORAGE_ERROR) while it is up. `usable_bytes`: what is left on
+    the volumes of the others, which more than that never fits onto; None where that is not known.
     """
 
     id: BrokerId
@@ -27,6 +29,8 @@ class Broker:
     host: str | None = None
     port: int | None = None
     cordoned: bool = False
+    failed_log_dirs: tuple[str, ...] = ()
+    usable_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:

@@ -12,6 +12,9 @@ TopicName = NewType("TopicName", str)
 NO_BROKER: Final = -1
 """Kafka's value for "no leader", and the padding in replica columns."""
 
+UNKNOWN_LEADER: Final = -2
+"""In the place of a leader that the cluster has, as far as is known, and did not report: a partition that is not called offline."""
+
 UNNAMED_RACK: Final = RackId("")
 """The rack that all brokers without `broker.rack` share (min.insync.racks: "unnamed rack (empty string)")."""
 

@@ -16,7 +16,7 @@ from rackspan.documents import Count, InvalidDocument, UtcTime, convert, unknown
 from rackspan.errors import InvalidSnapshot
 from rackspan.json_text import NotJson, collector_paused, shown
 from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import INT32_MAX, INT64_MAX, NO_BROKER, BrokerId, RackId, TopicName
+from rackspan.model.ids import INT32_MAX, INT64_MAX, UNKNOWN_LEADER, BrokerId, RackId, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Partition, columns
 from rackspan.model.snapshot import VERSION, ClusterSnapshot, ReadSnapshot
 from rackspan.model.topic import Topic
@@ -32,6 +32,8 @@ class _Broker(Struct):
     host: str | None = None
     port: Annotated[int, Meta(ge=0, le=65_535)] | None = None
     cordoned: bool = False
+    failed_log_dirs: list[str] | None = None
+    usable_bytes: Annotated[int, Meta(ge=0, le=INT64_MAX)] | None = None
 
 
 class _Controller(Struct):
@@ -46,11 +48,12 @@ class _Partition(Struct, gc=False):
     SHOWN: ClassVar[str] = "{name}-{partition}"
 
     partition: AnId
-    leader: Annotated[int, Meta(ge=NO_BROKER, le=INT32_MAX)]
+    leader: Annotated[int, Meta(ge=UNKNOWN_LEADER, le=INT32_MAX)]
     replicas: list[AnId]
     isr: list[AnId]
     adding_replicas: list[AnId] | None = None
     removing_replicas: list[AnId] | None = None
+    offline_replicas: list[AnId] | None = None
     size_bytes: Annotated[int, Meta(ge=0, le=INT64_MAX)] | None = None
 
 
@@ -85,6 +88,16 @@ class BrokerDocument(TypedDict):
             bool, Meta(description="Whether all of its log directories are cordoned (KIP-1066): it gets nothing new.")
         ]
     ]
+    failed_log_dirs: NotRequired[
+        Annotated[
+            list[str], Meta(description="Its log directories that have failed while it is up; absent if there is none.")
+        ]
+    ]
+    usable_bytes: NotRequired[
+        Annotated[
+            Count, Meta(description="Bytes left on the volumes of its log directories; absent if that is not known.")
+        ]
+    ]
 
 
 class ControllerDocument(TypedDict):
@@ -104,12 +117,20 @@ class ControllerDocument(TypedDict):
 
 class PartitionDocument(TypedDict):
     partition: Count
-    leader: Annotated[int, Meta(ge=NO_BROKER, description="-1: none.")]
+    leader: Annotated[
+        int, Meta(ge=UNKNOWN_LEADER, description="-1: none. -2: there may be one, and it was not reported.")
+    ]
     replicas: list[int]
     isr: list[int]
     adding_replicas: list[int]
     removing_replicas: list[int]
     size_bytes: Count | None
+    offline_replicas: NotRequired[
+        Annotated[
+            list[int],
+            Meta(description="Replicas in a failed log directory of a broker that is up; absent if there is none."),
+        ]
+    ]
 
 
 class TopicDocument(TypedDict):
@@ -177,6 +198,8 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
                 host=broker.host,
                 port=broker.port,
                 cordoned=broker.cordoned,
+                failed_log_dirs=tuple(broker.failed_log_dirs or ()),
+                usable_bytes=broker.usable_bytes,
             )
             for broker in given.brokers
         ),
@@ -192,6 +215,7 @@ def _snapshot(given: _Snapshot) -> ClusterSnapshot:
             isr=[row.isr for row in partitions],
             adding_replicas=[row.adding_replicas or () for row in partitions],
             removing_replicas=[row.removing_replicas or () for row in partitions],
+            offline_replicas=[row.offline_replicas or () for row in partitions],
             size_bytes=[UNKNOWN_SIZE if row.size_bytes is None else row.size_bytes for row in partitions],
         ),
     )
@@ -207,6 +231,10 @@ def _broker(broker: Broker) -> BrokerDocument:
     }
     if broker.cordoned:
         document["cordoned"] = True
+    if broker.failed_log_dirs:
+        document["failed_log_dirs"] = list(broker.failed_log_dirs)
+    if broker.usable_bytes is not None:
+        document["usable_bytes"] = broker.usable_bytes
     return document
 
 
@@ -246,7 +274,7 @@ def write(snapshot: ClusterSnapshot) -> str:
 
 def partition_document(row: Partition) -> PartitionDocument:
     """One partition as in the JSON."""
-    return {
+    document: PartitionDocument = {
         "partition": row.partition,
         "leader": row.leader,
         "replicas": list(row.replicas),
@@ -255,6 +283,9 @@ def partition_document(row: Partition) -> PartitionDocument:
         "removing_replicas": list(row.removing_replicas),
         "size_bytes": row.size_bytes,
     }
+    if row.offline_replicas:
+        document["offline_replicas"] = list(row.offline_replicas)
+    return document
 
 
 def _text(value: object) -> str:

@@ -24,6 +24,9 @@ Integer = TypeVar("Integer", np.int32, np.int64)
 UNKNOWN_SIZE = -1
 """In `size_bytes`: the size of the partition is not known."""
 
+BROKER_LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas", "offline_replicas")
+"""The columns of PartitionColumns that are lists of broker ids."""
+
 ROWS_AT_ONCE: Final = 10_000
 """Rows that an iteration makes into Python numbers together."""
 
@@ -43,6 +46,7 @@ class Partition:
     adding_replicas: tuple[int, ...]
     removing_replicas: tuple[int, ...]
     size_bytes: int | None
+    offline_replicas: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,9 +54,10 @@ class PartitionColumns:
     """P partitions.
 
     Shapes: `topic`, `partition`, `leader`, `size_bytes` are (P,); `replicas` is (P, largest replication factor), `isr`,
-    `adding_replicas` and `removing_replicas` are (P, as wide as needed), padded with NO_BROKER. `topic` is an index
-    into the snapshot's topics. The first replica is the preferred leader. `size_bytes` is the largest replica's log, or
-    UNKNOWN_SIZE.
+    `adding_replicas`, `removing_replicas` and `offline_replicas` are (P, as wide as needed), padded with NO_BROKER. `topic` is an index
+    into the snapshot's topics. `leader` is NO_BROKER if there is none, UNKNOWN_LEADER if it was not reported. The first replica is the preferred
+    leader. `offline_replicas` are in a log directory that has failed while their broker is up. `size_bytes` is the largest
+    replica's log, or UNKNOWN_SIZE.
     """
 
     topic: Int32s
@@ -62,6 +67,7 @@ class PartitionColumns:
     isr: Int32s
     adding_replicas: Int32s
     removing_replicas: Int32s
+    offline_replicas: Int32s
     size_bytes: Int64s
 
     def __post_init__(self) -> None:
@@ -81,6 +87,7 @@ class PartitionColumns:
             isr=unpadded(self.isr[index]),
             adding_replicas=unpadded(self.adding_replicas[index]),
             removing_replicas=unpadded(self.removing_replicas[index]),
+            offline_replicas=unpadded(self.offline_replicas[index]),
             size_bytes=None if size == UNKNOWN_SIZE else size,
         )
 
@@ -89,9 +96,9 @@ class PartitionColumns:
         for first in range(0, len(self), ROWS_AT_ONCE):
             rows = (getattr(self, field.name)[first : first + ROWS_AT_ONCE].tolist() for field in fields(self))
             for topic, partition, leader, *lists, size in zip(*rows, strict=True):
-                replicas, isr, adding, removing = map(_present, lists)
+                replicas, isr, adding, removing, offline = map(_present, lists)
                 known = None if size == UNKNOWN_SIZE else size
-                yield Partition(topic, partition, leader, replicas, isr, adding, removing, known)
+                yield Partition(topic, partition, leader, replicas, isr, adding, removing, known, offline)
 
     def take(self, rows: SelectedRows) -> "PartitionColumns":
         """The rows selected by a mask or by indices, in that order."""
@@ -113,6 +120,7 @@ def columns(
     isr: Sequence[Sequence[int]],
     adding_replicas: Sequence[Sequence[int]] | None = None,
     removing_replicas: Sequence[Sequence[int]] | None = None,
+    offline_replicas: Sequence[Sequence[int]] | None = None,
     size_bytes: Sequence[int] | None = None,
 ) -> PartitionColumns:
     """Columns from plain lists, one entry a partition."""
@@ -126,6 +134,7 @@ def columns(
         isr=padded_lists(isr),
         adding_replicas=padded_lists(none if adding_replicas is None else adding_replicas),
         removing_replicas=padded_lists(none if removing_replicas is None else removing_replicas),
+        offline_replicas=padded_lists(none if offline_replicas is None else offline_replicas),
         size_bytes=np.array(unknown if size_bytes is None else size_bytes, dtype=np.int64),
     )
 
@@ -159,6 +168,14 @@ def any_outside(some: Int32s, others: Int32s) -> Bools:
     for column in some.T:
         outside |= (column != NO_BROKER) & ~any_in_row(others == column[:, None])
     return outside
+
+
+def listed_in(some: Int32s, others: Int32s) -> Bools:
+    """Which brokers of `some` are in the same row of `others`, whatever its width. Shape as `some`."""
+    listed = np.zeros(some.shape, dtype=np.bool_)
+    for column in others.T:
+        listed |= (some == column[:, None]) & (column != NO_BROKER)[:, None]
+    return listed
 
 
 def count_in_row(mask: Bools) -> Int64s:

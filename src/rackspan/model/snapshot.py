@@ -10,7 +10,7 @@ import numpy as np
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import NO_BROKER, BrokerId
+from rackspan.model.ids import NO_BROKER, UNKNOWN_LEADER, BrokerId
 from rackspan.model.partitions import (
     UNKNOWN_SIZE,
     Bools,
@@ -135,11 +135,15 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
 
     for wrong, why in (
         (rows.partition < 0, "a partition id is negative; fix it in the file"),
-        (rows.leader < NO_BROKER, "leader: expected a broker id, or -1 for none; fix it in the file"),
+        (
+            rows.leader < UNKNOWN_LEADER,
+            "leader: expected a broker id, -1 for none, or -2 if it is not known; fix it in the file",
+        ),
         (_negative(rows.replicas), "a broker id in replicas is negative; fix it in the file"),
         (_negative(rows.isr), "a broker id in isr is negative; fix it in the file"),
         (_negative(rows.adding_replicas), "a broker id in adding_replicas is negative; fix it in the file"),
         (_negative(rows.removing_replicas), "a broker id in removing_replicas is negative; fix it in the file"),
+        (_negative(rows.offline_replicas), "a broker id in offline_replicas is negative; fix it in the file"),
         (rows.size_bytes < UNKNOWN_SIZE, "size_bytes is negative; fix it in the file"),
         (_same_as_previous(rows), "listed twice; leave one of them out"),
         (~any_in_row(rows.replicas != NO_BROKER), "replicas is empty; a partition has at least one replica"),
@@ -149,12 +153,16 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
         ),
         (_twice_in_row(rows.isr), "isr names a broker twice; fix it in the file"),
         (
-            (rows.leader != NO_BROKER) & ~any_in_row(rows.replicas == rows.leader[:, None]),
+            (rows.leader >= 0) & ~any_in_row(rows.replicas == rows.leader[:, None]),
             "the leader is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
         (
             any_outside(rows.isr, rows.replicas),
             "isr names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
+        (
+            any_outside(rows.offline_replicas, rows.replicas),
+            "offline_replicas names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
     ):
         if wrong.any():

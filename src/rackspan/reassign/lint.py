@@ -452,6 +452,7 @@ def _batch_with(batch: PartitionBatch, rows: Int64s, replicas: Int32s) -> Partit
         isr=replicas.copy(),
         adding_replicas=nothing,
         removing_replicas=nothing.copy(),
+        offline_replicas=nothing.copy(),
         size_bytes=now.size_bytes,
     )
     return PartitionBatch(batch.members, batch.topics, there, batch.required.of(rows))

@@ -27,7 +27,7 @@ from rackspan.model import (
     Topic,
     TopicName,
 )
-from rackspan.model.partitions import flattened, padded
+from rackspan.model.partitions import BROKER_LISTS, flattened, padded
 from rackspan.model.snapshot import VERSION, ReadSnapshot
 
 BROKER_IDS: Final = pa.list_(pa.int32())
@@ -62,6 +62,8 @@ BROKER_SCHEMA: Final = pa.schema(
         ("rack", pa.string()),
         ("fenced", pa.bool_()),
         ("cordoned", pa.bool_()),
+        ("failed_log_dirs", pa.list_(pa.string())),
+        ("usable_bytes", pa.int64()),
     ]
 )
 TOPIC_SCHEMA: Final = pa.schema(
@@ -77,10 +79,7 @@ PARTITION_SCHEMA: Final = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("leader", pa.int32()),
-        ("replicas", BROKER_IDS),
-        ("isr", BROKER_IDS),
-        ("adding_replicas", BROKER_IDS),
-        ("removing_replicas", BROKER_IDS),
+        *((name, BROKER_IDS) for name in BROKER_LISTS),
         ("size_bytes", pa.int64()),
     ]
 )
@@ -260,7 +259,7 @@ def _partition_table(snapshot: ClusterSnapshot) -> pa.Table:
             names.cast(pa.string()),
             pa.array(rows.partition),
             pa.array(rows.leader),
-            *(_list_array(m) for m in (rows.replicas, rows.isr, rows.adding_replicas, rows.removing_replicas)),
+            *(_list_array(getattr(rows, name)) for name in BROKER_LISTS),
             size_bytes,
         ],
         schema=PARTITION_SCHEMA,
@@ -282,7 +281,7 @@ def _partition_columns(table: pa.Table, topics: tuple[Topic, ...]) -> PartitionC
                 f"partitions.parquet: topic {name!r} is not in topics.parquet; take the snapshot again"
             )
     codes = np.array([code_of[name] for name in names], dtype=np.int32)
-    lists = {name: _ids(table, name) for name in ("replicas", "isr", "adding_replicas", "removing_replicas")}
+    lists = {name: _ids(table, name) for name in BROKER_LISTS}
     return PartitionColumns(
         topic=codes[_numpy(encoded.indices, np.int32)],
         partition=_numpy(table.column("partition"), np.int32),
@@ -336,8 +335,16 @@ def _topic(row: dict[str, Any]) -> Topic:
 
 
 def _broker(row: dict[str, Any]) -> Broker:
-    cordoned = bool(row["cordoned"])
-    return Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), row["host"], row["port"], cordoned)
+    return Broker(
+        BrokerId(row["id"]),
+        _rack(row["rack"]),
+        bool(row["fenced"]),
+        row["host"],
+        row["port"],
+        bool(row["cordoned"]),
+        tuple(_not_null(path, "brokers.parquet", "failed_log_dirs") for path in row["failed_log_dirs"] or ()),
+        row["usable_bytes"],
+    )
 
 
 def _rack(rack: str | None) -> RackId | None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rackspan.client.errors import ErrorResponse
-from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
 from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.sources.live.cluster_reader import _ClusterReader
 from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs, assemble
@@ -257,6 +257,31 @@ def test_a_broker_is_cordoned_if_every_directory_that_works_is(directories: list
     responses = ScriptedConnection({ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(results=results)}).responses()
     assert responses.log_dirs.cordoned == cordoned
     assert [broker.cordoned for broker in assemble(responses, datetime.now(UTC)).brokers] == [bool(cordoned)]
+
+
+def test_directories_that_failed_are_read_with_their_paths_and_other_errors_apart_from_them() -> None:
+    results = [
+        DescribeLogDirsResult(log_dir="/b", error_code=ErrorCode.KAFKA_STORAGE_ERROR),
+        DescribeLogDirsResult(log_dir="/a"),
+        DescribeLogDirsResult(log_dir="/c", error_code=ErrorCode.UNKNOWN_SERVER_ERROR),
+    ]
+    responses = ScriptedConnection({ApiKey.DESCRIBE_LOG_DIRS: DescribeLogDirsResponseData(results=results)}).responses()
+    assert responses.log_dirs.failed == {1: ("/b",)}
+    assert responses.log_dirs.unread == {1: {"/c": ErrorCode.UNKNOWN_SERVER_ERROR}}
+
+
+def test_offline_replicas_on_brokers_that_metadata_lists_are_in_the_snapshot() -> None:
+    partition = MetadataResponsePartition(
+        partition_index=0, leader_id=-1, error_code=5, replica_nodes=[1, 2], isr_nodes=[1], offline_replicas=[1, 2]
+    )
+    read = metadata(MetadataResponseTopic(name="orders", partitions=[partition]))
+    snapshot = assemble(ScriptedConnection({ApiKey.METADATA: read}).responses(), datetime.now(UTC))
+    assert snapshot.partitions.row(0).offline_replicas == (1,)
+
+
+def test_an_error_of_metadata_as_a_whole_is_no_empty_cluster() -> None:
+    with pytest.raises(ClusterRequestFailed, match="REBOOTSTRAP_REQUIRED"):
+        notes({ApiKey.METADATA: MetadataResponseData(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)})
 
 
 def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:

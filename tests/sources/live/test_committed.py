@@ -48,7 +48,10 @@ def test_the_offsets_of_every_group_come_from_its_coordinator() -> None:
         {ApiKey.LIST_GROUPS: listing({1: {"a": CONSUMER}, 2: {"b": CONSUMER}}), ApiKey.OFFSET_FETCH: fetch}
     )
     offsets = {TopicPartition("orders", 0): 0, TopicPartition("orders", 3): 9}
-    assert read(connection) == CommittedOffsets({"a": offsets, "b": offsets})
+    assert read(connection) == CommittedOffsets(
+        {"a": offsets, "b": offsets},
+        tuple(f"offsets of group {group}: UNSTABLE_OFFSET_COMMIT of 1 partition" for group in "ab"),
+    )
     assert sorted(sent) == [("a", 1), ("b", 2)]
 
 

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from rackspan.client.requests import QuorumMember
 from rackspan.errors import ClusterRequestFailed
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
-from rackspan.model.ids import TopicPartition
+from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.model import NO_BROKER, Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.model.ids import UNKNOWN_LEADER, TopicPartition
 from rackspan.plan.execution.observed import InFlight
 from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs, assemble, controllers
 from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
@@ -133,6 +135,56 @@ def test_a_broker_that_observes_the_metadata_log_is_no_controller() -> None:
 
 def test_an_observer_may_be_a_dead_broker_where_fenced_ones_are_not_listed() -> None:
     assert list(controllers(replace(RESPONSES, quorum=(QuorumMember(9, False),), lists_fenced=False))) == []
+
+
+def unreported(error_code: int, **parts: Any) -> ClusterSnapshot:
+    """Topic a of one partition with replicas 1, 2 and 3, whose leader Metadata does not name, with this error."""
+    row = MetadataResponsePartition(
+        partition_index=0, leader_id=-1, replica_nodes=[1, 2, 3], isr_nodes=[1, 2], error_code=error_code
+    )
+    return assembled(replace(RESPONSES, topics=(topic("a", UUID(int=1), False, row),), reassignments={}, **parts))
+
+
+def test_a_leader_without_the_listener_is_not_known_and_the_snapshot_says_so() -> None:
+    snapshot = unreported(ErrorCode.LISTENER_NOT_FOUND)
+    assert snapshot.partitions.leader.tolist() == [UNKNOWN_LEADER]
+    assert snapshot.unread == ("leaders of 1 partition (a-0): unknown, LISTENER_NOT_FOUND",)
+
+
+@pytest.mark.parametrize("error_code", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NONE])
+def test_a_partition_without_a_leader_has_none(error_code: ErrorCode) -> None:
+    snapshot = unreported(error_code)
+    assert snapshot.partitions.leader.tolist() == [NO_BROKER]
+    assert snapshot.unread == ()
+
+
+def test_a_broker_that_is_up_without_the_listener_is_named() -> None:
+    without = Broker(BrokerId(2), RackId("r2"))
+    brokers = (BROKERS[0], without, Broker(BrokerId(3), fenced=True))
+    note = unreported(ErrorCode.NONE, brokers=brokers, reachable=frozenset({1})).unread
+    assert note == (
+        "log directories of broker 2: unknown, it has no listener of the name that was connected to; give the address of a listener "
+        "that every broker has",
+    )
+
+
+def test_of_the_offline_replicas_only_those_on_brokers_that_are_up_are_in_failed_directories() -> None:
+    # Kafka lists replicas on fenced brokers (3), and on those without the listener or not registered (4), among them.
+    row = MetadataResponsePartition(
+        partition_index=0, leader_id=1, replica_nodes=[1, 2, 3, 4], isr_nodes=[1], offline_replicas=[2, 3, 4]
+    )
+    topics = (topic("a", UUID(int=1), False, row),)
+    snapshot = assembled(replace(RESPONSES, topics=topics, reassignments={}, reachable=frozenset({1, 2})))
+    assert snapshot.partitions.row(0).offline_replicas == (2,)
+
+
+def test_failed_directories_are_their_brokers_and_an_error_of_another_kind_is_noted() -> None:
+    log_dirs = replace(
+        RESPONSES.log_dirs, failed={2: ("/data/b",)}, unread={1: {"/data/a": ErrorCode.UNKNOWN_SERVER_ERROR}}
+    )
+    snapshot = assembled(replace(RESPONSES, log_dirs=log_dirs))
+    assert [broker.failed_log_dirs for broker in snapshot.brokers] == [(), ("/data/b",), ()]
+    assert "log directory /data/a of broker 1: unknown, UNKNOWN_SERVER_ERROR" in snapshot.unread
 
 
 def test_notes_of_the_conversation_come_first() -> None:

@@ -19,6 +19,7 @@ from rackspan.audit.constraints.constraint import SEVERITIES, PartitionConstrain
 from rackspan.audit.findings import Finding, PlanCommand, Severity, in_order, plan_of, repair_rank
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import Bools, Broker, Controller, Int32s, Int64s
+from rackspan.model.partitions import BROKER_LISTS
 
 WORDS_KEPT_MAX: Final = 100_000
 """Some 60 MB."""
@@ -208,9 +209,7 @@ class KnownWords:
 
     def _keys(self, batch: PartitionBatch, constraint: PartitionConstraint, rows: Int64s) -> list[bytes]:
         """Equal for two rows only if the words of both follow from the same."""
-        lists = [
-            getattr(batch.rows, name)[rows] for name in ("replicas", "isr", "adding_replicas", "removing_replicas")
-        ]
+        lists = [getattr(batch.rows, name)[rows] for name in BROKER_LISTS]
         topic = batch.rows.topic[rows]
         columns = [
             self._topics(batch, constraint, topic, tuple(matrix.shape[1] for matrix in lists)),

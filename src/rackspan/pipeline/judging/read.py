@@ -22,6 +22,7 @@ from rackspan.model import (
     Topic,
     TopicName,
 )
+from rackspan.model.partitions import BROKER_LISTS
 from rackspan.model.topic import AUDITED_CONFIGS
 from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import read_files_at
@@ -34,10 +35,9 @@ PART_PARTITIONS: Final = 2_000_000
 """How many rows of partitions are read at once: some 2 GB with all that is computed of them."""
 
 WORDS: Final = pa.dictionary(pa.int32(), pa.string())
-LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 PARTITION_ROWS: Final = pa.schema(
     [("snapshot_id", WORDS), ("topic", WORDS)]
-    + [PARTITIONS.schema.field(name) for name in ("partition", "leader", *LISTS, "size_bytes", GONE)]
+    + [PARTITIONS.schema.field(name) for name in ("partition", "leader", *BROKER_LISTS, "size_bytes", GONE)]
 )
 TOPIC_ROWS: Final = pa.schema(
     [("snapshot_id", WORDS), *(TOPICS.schema.field(name) for name in ("name", "topic_id", "internal", "config", GONE))]
@@ -180,7 +180,7 @@ def _partition_columns(rows: pa.Table, topic: Any) -> PartitionColumns:
         partition=_only_chunk(rows, "partition").to_numpy(),
         leader=_only_chunk(rows, "leader").to_numpy(),
         size_bytes=_only_chunk(rows, "size_bytes").fill_null(UNKNOWN_SIZE).to_numpy(),
-        **{name: list_column(_only_chunk(rows, name)) for name in LISTS},
+        **{name: list_column(_only_chunk(rows, name)) for name in BROKER_LISTS},
     )
     key = (topic.astype(np.int64) << 32) | read.partition
     return read if bool((key[1:] > key[:-1]).all()) else read.take(np.argsort(key, kind="stable"))

@@ -22,7 +22,7 @@ GRAINS: Final[Mapping[str, tuple[str, ...]]] = {
     "topics": ("name",),
     "partitions": ("topic", "partition"),
 }
-VOLATILE: Final = ("size_bytes",)
+VOLATILE: Final = ("size_bytes", "usable_bytes")
 """Columns that differ in every snapshot of a busy cluster: another value alone is no change."""
 
 WHOLE_EVERY: Final = timedelta(hours=1)

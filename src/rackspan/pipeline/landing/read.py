@@ -225,7 +225,7 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
     one_of_each = list({snapshot.members: snapshot for snapshot in in_order}.values())
     building = any(snapshot.base_id for snapshot in one_of_each)
     chain = read_markers(warehouse, skip_damaged=True).with_bases(one_of_each) if building else _by_id(one_of_each)
-    columns = ("snapshot_id", "id", "host", "rack", "fenced", "cordoned")
+    columns = ("snapshot_id", "id", "host", "rack", "fenced", "cordoned", "failed_log_dirs")
     brokers = {
         identity: [
             Broker(
@@ -234,6 +234,7 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
                 bool(row["fenced"]),
                 host=row["host"],
                 cordoned=bool(row["cordoned"]),
+                failed_log_dirs=tuple(row["failed_log_dirs"] or ()),
             )
             for row in rows.to_pylist()
         ]

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
@@ -11,7 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rackspan.errors import InvalidSnapshot
-from rackspan.model import Controller
+from rackspan.model import Broker, Controller
+from rackspan.model.partitions import BROKER_LISTS
 from rackspan.model.snapshot import VERSION, ClusterSnapshot
 from rackspan.pipeline.landing.bases import Base, SnapshotTables
 from rackspan.pipeline.landing.readings import reading_rows
@@ -73,7 +74,10 @@ def snapshot_id(snapshot: ClusterSnapshot, base_id: str | None = None) -> str:
     rows = snapshot.partitions
     for column in (rows.topic, rows.partition, rows.leader, rows.size_bytes):
         digest.update(column.tobytes())
-    for lists in (rows.replicas, rows.isr, rows.adding_replicas, rows.removing_replicas):
+    for lists in (getattr(rows, name) for name in BROKER_LISTS):
+        if lists is rows.offline_replicas and not lists.size:
+            # Without offline replicas the id is the one of releases that did not know of them.
+            continue
         digest.update(repr(lists.shape).encode())
         digest.update(lists.tobytes())
     return f"{time_text(taken_at)}{digest.hexdigest()[:HASH_LENGTH]}"
@@ -81,10 +85,8 @@ def snapshot_id(snapshot: ClusterSnapshot, base_id: str | None = None) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
-    # Without cordoned brokers the hash is the one of releases that did not know of them.
     brokers = sorted(
-        (broker.id, broker.rack, broker.fenced, broker.on_loopback, *(["cordoned"] if broker.cordoned else []))
-        for broker in snapshot.brokers
+        (broker.id, broker.rack, broker.fenced, broker.on_loopback, *_log_dirs(broker)) for broker in snapshot.brokers
     )
     controllers = [_controller(controller) for controller in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
@@ -220,6 +222,14 @@ def without_keys(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(keys)
 
 
+def _log_dirs(broker: Broker) -> list[str]:
+    """What is hashed of a broker's log directories: nothing if they are well, as in releases that did not read them."""
+    return [
+        *(["cordoned"] if broker.cordoned else []),
+        *(["failed", *broker.failed_log_dirs] if broker.failed_log_dirs else []),
+    ]
+
+
 def _controller(controller: Controller) -> tuple[object, ...]:
     """The fields of a controller that are hashed: `alive` only where it is known, so that ids of older snapshots stay as they are."""
     known = () if controller.alive is None else (controller.alive,)
@@ -247,8 +257,10 @@ def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
     return (
         snapshot.cluster_id,
         snapshot.partial,
-        # Without cordoned brokers it is the one of releases that did not know of them.
-        [(*fields, *(["cordoned"] if cordoned else [])) for *fields, cordoned in map(astuple, snapshot.brokers)],
+        [
+            (broker.id, broker.rack, broker.fenced, broker.host, broker.port, *_log_dirs(broker))
+            for broker in snapshot.brokers
+        ],
         [_controller(controller) for controller in snapshot.controllers],
         topics,
     )

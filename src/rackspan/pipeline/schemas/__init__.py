@@ -134,6 +134,12 @@ BROKERS: Final = content_table(
             "Whether all of its log directories are cordoned, so that it gets nothing new; null in rows of before this column.",
             True,
         ),
+        TableColumn(
+            "failed_log_dirs",
+            pa.list_(pa.string()),
+            "Its log directories that have failed while it is up; null in rows of before this column.",
+            True,
+        ),
     ),
 )
 
@@ -156,11 +162,17 @@ PARTITIONS: Final = content_table(
     (
         TableColumn("topic", pa.string(), "The topic."),
         TableColumn("partition", pa.int32(), "The partition's id within its topic."),
-        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none."),
+        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none, −2 where it is not known."),
         TableColumn("replicas", BROKER_IDS, "The brokers that hold it, preferred leader first."),
         TableColumn("isr", BROKER_IDS, "The replicas in sync."),
         TableColumn("adding_replicas", BROKER_IDS, "Replicas that a reassignment adds."),
         TableColumn("removing_replicas", BROKER_IDS, "Replicas that a reassignment removes."),
+        TableColumn(
+            "offline_replicas",
+            BROKER_IDS,
+            "Replicas in a failed log directory of a broker that is up; null in rows of before this column.",
+            True,
+        ),
         TableColumn(
             "size_bytes",
             pa.int64(),
@@ -188,7 +200,7 @@ PARTITION_DURABILITY: Final = changes_table(
         TableColumn("topic", pa.string(), "The topic."),
         TableColumn("partition", pa.int32(), "The partition's id within its topic."),
         TableColumn("internal", pa.bool_(), "Whether Kafka itself owns the topic, as it does `__consumer_offsets`."),
-        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none."),
+        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none, −2 where it is not known."),
         TableColumn(
             "replication_factor",
             pa.int32(),

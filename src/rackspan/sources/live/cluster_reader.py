@@ -15,7 +15,7 @@ from rackspan.client.release import release_warnings
 from rackspan.client.requests import batches
 from rackspan.errors import ClusterUnauthorized
 from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
-from rackspan.model import Broker, TopicPartition
+from rackspan.model import Broker
 from rackspan.sources.live.snapshot_assembly import ClusterResponses, LogDirs
 from rackspan.wire.messages.metadata import MetadataResponseData
 
@@ -68,6 +68,7 @@ class _ClusterReader:
         return ClusterResponses(
             cluster_id=metadata.cluster_id,
             brokers=_merged(brokers, registered),
+            reachable=frozenset(broker.id for broker in brokers),
             lists_fenced=bool(registered),
             topics=topics,
             configs=configs,
@@ -103,21 +104,27 @@ class _ClusterReader:
         responses = await asyncio.gather(
             *(requests.broker_logs(self._connection, broker_id) for broker_id in broker_ids), return_exceptions=True
         )
-        sizes: dict[int, Mapping[TopicPartition, int]] = {}
-        cordoned: set[int] = set()
+        logs: dict[int, requests.BrokerLogs] = {}
         unreachable: dict[int, str] = {}
         unauthorized: set[int] = set()
         for broker_id, response in zip(broker_ids, responses, strict=True):
             if isinstance(response, requests.BrokerLogs):
-                sizes[broker_id] = response.sizes
-                cordoned |= {broker_id} if response.cordoned else set()
+                logs[broker_id] = response
             elif isinstance(response, Exception) and is_refusal(response):
                 unauthorized.add(broker_id)
             elif isinstance(response, FAILURES):
                 unreachable[broker_id] = cause(response)
             else:
                 raise response
-        return LogDirs(sizes, unreachable, frozenset(unauthorized), frozenset(cordoned))
+        return LogDirs(
+            sizes={broker: read.sizes for broker, read in logs.items()},
+            unreachable=unreachable,
+            unauthorized=frozenset(unauthorized),
+            cordoned=frozenset(broker for broker, read in logs.items() if read.cordoned),
+            failed={broker: read.failed for broker, read in logs.items() if read.failed},
+            unread={broker: read.unread for broker, read in logs.items() if read.unread},
+            usable_bytes={broker: read.usable_bytes for broker, read in logs.items()},
+        )
 
     async def _or_note(self, otherwise: T, response: Awaitable[T], what: str) -> T:
         """The response; where it fails, `otherwise` and a note that `what` is unknown."""

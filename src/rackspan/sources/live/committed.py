@@ -4,6 +4,7 @@ Required rights: Describe on the groups, and on the topics that they read. Share
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -11,8 +12,9 @@ from typing import Final
 from rackspan.client.cluster import ClusterConnection
 from rackspan.client.errors import FAILURES, ErrorResponse, message_of, needs, raise_for
 from rackspan.client.requests import alive_brokers, batches
-from rackspan.kafka_bytes.error_codes import ErrorCode
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model.ids import TopicPartition
+from rackspan.text import count_noun
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.group_offsets import OffsetFetchRequestData, OffsetFetchResponseData
 from rackspan.wire.messages.groups import ListGroupsRequestData, ListGroupsResponseData
@@ -54,14 +56,18 @@ async def _of_coordinator(connection: ClusterConnection, broker: int) -> Committ
     except FAILURES as error:
         return CommittedOffsets({}, (f"the groups of broker {broker}: {message_of(error)}",))
     found: dict[str, Mapping[TopicPartition, int]] = {}
-    unread = []
+    unread: list[str] = []
     for groups in batches([group.group_id for group in listed.groups], _GROUPS_AT_ONCE):
         responses = await asyncio.gather(
             *(_of_group(connection, broker, group) for group in groups), return_exceptions=True
         )
         for group, response in zip(groups, responses, strict=True):
             if not isinstance(response, BaseException):
-                found[group] = response
+                found[group], refused = response
+                unread += (
+                    f"offsets of group {group}: {code} of {count_noun(partitions, 'partition')}"
+                    for code, partitions in refused.items()
+                )
             elif isinstance(response, FAILURES):
                 unread.append(f"offsets of group {group}: {_reason(group, response)}")
             else:
@@ -69,21 +75,28 @@ async def _of_coordinator(connection: ClusterConnection, broker: int) -> Committ
     return CommittedOffsets(found, tuple(unread))
 
 
-async def _of_group(connection: ClusterConnection, broker: int, group_id: str) -> dict[TopicPartition, int]:
-    """OffsetFetch (key 9) of all partitions of one group; empty for a share group, and one that has just gone."""
+async def _of_group(
+    connection: ClusterConnection, broker: int, group_id: str
+) -> tuple[dict[TopicPartition, int], Counter[str]]:
+    """OffsetFetch (key 9) of all partitions of one group, and how many the broker refused, by error.
+
+    None for a share group, and one that has just gone.
+    """
     request = OffsetFetchRequestData(group_id=group_id, topics=None)
     response: OffsetFetchResponseData = await connection.call(
         ApiKey.OFFSET_FETCH, request, broker=broker, most=_LAST_OF_ONE_GROUP
     )
     if response.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return {}
+        return {}, Counter()
     raise_for(response)
-    return {
+    offsets = {
         TopicPartition(topic.name, row.partition_index): row.committed_offset
         for topic in response.topics
         for row in topic.partitions
         if row.error_code == ErrorCode.NONE and row.committed_offset != _NO_OFFSET
     }
+    codes = (row.error_code for topic in response.topics for row in topic.partitions)
+    return offsets, Counter(error_code(code).name for code in codes if code != ErrorCode.NONE)
 
 
 def _reason(group_id: str, error: Exception) -> str:

@@ -68,8 +68,8 @@ class _Offsets:
         """In the order of the snapshot's rows, and a line for each reason why some are not known."""
         led: dict[int, list[TopicPartition]] = {}
         for partition, leader in zip(self._partitions, self._leaders, strict=True):
-            if leader == NO_BROKER:
-                self._fail("they have no leader", 1)
+            if leader < 0:
+                self._fail("they have no leader" if leader == NO_BROKER else "their leader is not known", 1)
             else:
                 led.setdefault(leader, []).append(partition)
         found: dict[TopicPartition, int] = {}

@@ -8,7 +8,9 @@ from datetime import datetime
 from rackspan.client.errors import listed, needs
 from rackspan.client.requests import QuorumMember, topic_id_text
 from rackspan.errors import ClusterRequestFailed
+from rackspan.kafka_bytes.error_codes import ErrorCode, error_code
 from rackspan.model import (
+    NO_BROKER,
     UNKNOWN_SIZE,
     Broker,
     BrokerId,
@@ -21,9 +23,10 @@ from rackspan.model import (
     TopicPartition,
     columns,
 )
+from rackspan.model.ids import UNKNOWN_LEADER
 from rackspan.model.snapshot import SIZES
 from rackspan.plan.execution.observed import InFlight
-from rackspan.text import count_noun
+from rackspan.text import count_noun, noun_and_ids
 from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 _NO_REASSIGNMENT = InFlight(())
@@ -31,12 +34,19 @@ _NO_REASSIGNMENT = InFlight(())
 
 @dataclass(frozen=True, slots=True)
 class LogDirs:
-    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user; those all cordoned."""
+    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user; those all cordoned.
+
+    `failed`: log directories that have failed, by broker. `unread`: those of which a broker reported an error of another kind.
+    `usable_bytes`: as of BrokerLogs, by broker.
+    """
 
     sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
     unreachable: Mapping[int, str] = field(default_factory=dict)
     unauthorized: frozenset[int] = frozenset()
     cordoned: frozenset[int] = frozenset()
+    failed: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    unread: Mapping[int, Mapping[str, ErrorCode]] = field(default_factory=dict)
+    usable_bytes: Mapping[int, int | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,8 @@ class ClusterResponses:
     log_dirs: LogDirs = field(default_factory=LogDirs)
     sizes_requested: bool = True
     lists_fenced: bool = False
+    reachable: frozenset[int] = frozenset()
+    """Brokers that Metadata lists: alive, and with a listener of the name of the one that was read."""
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -70,9 +82,21 @@ def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot
         cluster_id=responses.cluster_id,
         taken_at=taken_at,
         controllers=tuple(controllers(responses)),
-        partial=(*responses.notes, *size_notes, *_hidden_notes(responses)),
+        partial=(
+            *responses.notes,
+            *_listener_notes(responses),
+            *_log_dir_notes(responses.log_dirs),
+            *size_notes,
+            *_hidden_notes(responses),
+        ),
         brokers=tuple(
-            replace(broker, cordoned=broker.id in responses.log_dirs.cordoned) for broker in responses.brokers
+            replace(
+                broker,
+                cordoned=broker.id in responses.log_dirs.cordoned,
+                failed_log_dirs=responses.log_dirs.failed.get(broker.id, ()),
+                usable_bytes=responses.log_dirs.usable_bytes.get(broker.id),
+            )
+            for broker in responses.brokers
         ),
         topics=tuple(_topic(topic, responses.configs) for topic in responses.topics),
         partitions=_columns(responses, sizes),
@@ -113,11 +137,15 @@ def _columns(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -
     return columns(
         topic=[code for code, _, _ in rows],
         partition=[partition.partition for _, partition, _ in rows],
-        leader=[row.leader_id for _, _, row in rows],
+        leader=[UNKNOWN_LEADER if _leader_unknown(row) else row.leader_id for _, _, row in rows],
         replicas=[row.replica_nodes for _, _, row in rows],
         isr=[row.isr_nodes for _, _, row in rows],
         adding_replicas=[move.adding for move in reassigned],
         removing_replicas=[move.removing for move in reassigned],
+        # Kafka lists replicas on brokers that are down, or have no such listener, among them too: what is left is in a failed directory.
+        offline_replicas=[
+            [broker for broker in row.offline_replicas if broker in responses.reachable] for _, _, row in rows
+        ],
         size_bytes=[sizes.get(partition, UNKNOWN_SIZE) for _, partition, _ in rows],
     )
 
@@ -150,6 +178,35 @@ def _largest(log_dirs: LogDirs) -> dict[TopicPartition, int]:
         for partition, size in held.items():
             sizes[partition] = max(size, sizes.get(partition, 0))
     return sizes
+
+
+def _leader_unknown(row: MetadataResponsePartition) -> bool:
+    """Whether the partition may have a leader that was not reported: only LEADER_NOT_AVAILABLE says that there is none."""
+    return row.leader_id == NO_BROKER and row.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE)
+
+
+def _listener_notes(responses: ClusterResponses) -> Iterator[str]:
+    """Notes on leaders that are not known, and on brokers that are up and have no listener of the name that was read."""
+    unknown: dict[str, list[TopicPartition]] = defaultdict(list)
+    for _, partition, row in _rows(responses.topics):
+        if _leader_unknown(row):
+            unknown[error_code(row.error_code).name].append(partition)
+    for code, partitions in unknown.items():
+        yield f"leaders of {count_noun(len(partitions), 'partition')} ({listed(partitions)}): unknown, {code}"
+    hidden = [broker.id for broker in responses.brokers if not broker.fenced and broker.host is None]
+    hidden = [broker for broker in hidden if broker not in responses.reachable]
+    if hidden:
+        have = "it has" if len(hidden) == 1 else "they have"
+        yield (
+            f"log directories of {noun_and_ids('broker', hidden)}: unknown, {have} no listener of the name that was connected to; "
+            "give the address of a listener that every broker has"
+        )
+
+
+def _log_dir_notes(log_dirs: LogDirs) -> Iterator[str]:
+    for broker, errors in sorted(log_dirs.unread.items()):
+        for path, code in errors.items():
+            yield f"log directory {path} of broker {broker}: unknown, {code.name}"
 
 
 def _unreachable_notes(responses: ClusterResponses) -> Iterator[str]:
