@@ -53,6 +53,12 @@ def left_alone(topic: Document, policy: RackPolicy) -> bool:
     return topic["name"] in policy.topic_survive and policy.topic_survive[topic["name"]].value == "none"
 
 
+def failed(cluster: Document, partition: Document) -> set[int]:
+    """The replicas in a failed log directory of a broker that is up."""
+    up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
+    return up & set(partition.get("offline_replicas", []))
+
+
 def staying(partition: Document) -> list[int]:
     return [broker for broker in partition["replicas"] if broker not in partition["removing_replicas"]]
 
@@ -131,6 +137,9 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
+        held = any(one["id"] in failed(cluster, row) for topic in cluster["topics"] for row in topic["partitions"])
+        if not one["fenced"] and (one.get("failed_log_dirs") or held):
+            yield "failed-log-dir", "warning"
     survives = {topic["name"]: policy.topic_survive.get(topic["name"], policy.survive) for topic in cluster["topics"]}
     required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in cluster["topics"])
     if required and len(set(rack_of(cluster, policy).values())) < 2:
@@ -229,7 +238,7 @@ def lost_by(
     ids = {one["id"] for one in listed}
     placed = [broker for broker in staying(partition) if broker in ids]
     alive = {one["id"] for one in listed if not one["fenced"]}
-    now = [broker for broker in partition["isr"] if broker in alive]
+    now = [broker for broker in partition["isr"] if broker in alive - failed(cluster, partition)]
     k = min_racks(topic, policy)
     need_placed = min(min_replicas(topic), len(staying(partition)))
     worst = worst_of(losses, placed, need_placed, k, racks)
@@ -273,7 +282,7 @@ def broken(
     if k > 1 and len(isr_racks) < k:
         found.add("under-min-racks")
     alive = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
-    if set(replicas) - set(isr) - (set(partition["adding_replicas"]) & alive):
+    if set(replicas) - set(isr) - (set(partition["adding_replicas"]) & alive - failed(cluster, partition)):
         found.add("under-replicated")
     if set(partition["replicas"]) - listed:
         found.add("unknown-broker")
@@ -349,10 +358,13 @@ def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets
     topics: dict[str, Counter[str]] = {}
     for topic in cluster["topics"]:
         for partition in topic["partitions"]:
-            state = one_after(topic, partition, racks, alive, quorum_lost(cluster, policy, lost), policy, surge)
+            broken_disks = failed(cluster, partition)
+            state = one_after(
+                topic, partition, racks, alive, broken_disks, quorum_lost(cluster, policy, lost), policy, surge
+            )
             if targets and lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
                 target = {**partition, "replicas": staying(partition), "isr": staying(partition)}
-                later = one_after(topic, target, racks, ended, False, policy, Counter())
+                later = one_after(topic, target, racks, ended, broken_disks, False, policy, Counter())
                 state = ["after_reassignment"] if later else []
             topics.setdefault(topic["name"], Counter()).update(state)
     return {"topics": {name: +counts for name, counts in topics.items() if +counts}, "surge": dict(surge)}
@@ -363,19 +375,23 @@ def one_after(
     partition: Document,
     racks: dict[int, str],
     alive: set[int],
+    broken_disks: set[int],
     no_elections: bool,
     policy: RackPolicy,
     surge: Counter[int],
 ) -> list[str]:
-    in_sync = [broker for broker in partition["isr"] if broker in alive]
+    in_sync = [broker for broker in partition["isr"] if broker in alive - broken_disks]
     leader = partition["leader"]
+    if leader == -2:
+        # Whichever leads is not known: one that is in sync, if any is left.
+        leader = in_sync[0] if in_sync else -1
     if leader != -1 and leader not in alive:
         electable = [] if no_elections else [broker for broker in partition["replicas"] if broker in in_sync]
         leader = electable[0] if electable else -1
         if electable:
             surge[leader] += 1
     if leader == -1 or (not in_sync and not no_elections):
-        unclean = not in_sync and any(broker in alive for broker in partition["replicas"])
+        unclean = not in_sync and any(broker in alive - broken_disks for broker in partition["replicas"])
         return ["offline", "needs_unclean_election"] if unclean else ["offline"]
     states = []
     if len(in_sync) < required_in_sync(topic, partition):

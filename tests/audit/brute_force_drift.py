@@ -140,7 +140,7 @@ def isr_word(old: Document, new: Document) -> str:
 
 
 def leader_word(old: Document, new: Document) -> str:
-    if old["leader"] == new["leader"]:
+    if old["leader"] == new["leader"] or -2 in (old["leader"], new["leader"]):
         return ""
     if new["leader"] == -1:
         return "leader-lost"
@@ -243,7 +243,7 @@ def behind(
 ) -> tuple[str, int | None]:
     """`whole` and `held` are of the snapshot with more safety, whether it is the earlier one or the later."""
     out = sorted(one for one in held["isr"] if one not in fewer["isr"])
-    first = [held["leader"]] if held["leader"] not in (-1, fewer["leader"]) else []
+    first = [held["leader"]] if held["leader"] not in (-2, -1, fewer["leader"]) else []
     was_fenced, is_fenced = ({one["id"]: one["fenced"] for one in side["brokers"]} for side in (whole, less))
     for broker in first + out:
         if broker in was_fenced and broker not in is_fenced:

@@ -342,3 +342,16 @@ def test_a_plan_that_would_end_under_the_minimum_waits_until_it_is_lowered() -> 
 
     assert wanted("2") == f"{PLAN} --replication-factor 2"
     assert wanted("3").endswith("--entity-name t --add-config min.insync.replicas=1")
+
+
+def test_the_last_copies_in_sync_are_not_replaced_and_a_broker_whose_listener_is_missing_is_not_down() -> None:
+    racks = {1: "a", 2: "b", 3: "c"}
+
+    def remedies(isr: list[int], leader: int, offline: list[int]) -> list[str]:
+        snapshot = of_one_topic(racks, [[1, 9, 2]], isr=[isr], leader=[leader], more={"offline_replicas": [offline]})
+        return [one.remedy for one in violations(snapshot, RackPolicy())]
+
+    assert remedies([1, 2], 1, []) == ["bring back broker 9, or rackspan reassign plan --drain 9"]
+    # Nobody but broker 9, which is not listed, is in sync: nothing else is there to copy from.
+    assert remedies([9], -2, []) == ["bring back broker 9"]
+    assert remedies([1, 9], 1, []) == ["give the address of a listener that every broker has"]

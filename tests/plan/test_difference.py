@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from rackspan.plan.difference import (
     SafetyLoss,
     TopicDifference,
     columns_toward,
+    full_disk_lines,
     known_sizes,
     left_to_change,
     partition_differences,
@@ -32,6 +34,7 @@ from rackspan.reassign import (
 )
 from tests.reassign import brute_force
 from tests.reassign.instances import cluster
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots
 
 
@@ -277,3 +280,19 @@ def test_where_a_file_does_not_say_what_it_replaces_it_is_what_the_snapshot_has(
     assert [(one.broker, one.rack, one.replicas, one.leaders) for one in brokers] == [
         (3, "b", (2, 1), (1, 0)), (4, "a", (0, 1), (0, 1)),
     ]  # fmt: skip
+
+
+MIB = 2**20
+
+
+def test_a_broker_that_gets_more_bytes_than_are_left_on_its_volumes_is_named() -> None:
+    def lines(usable_bytes: int | None) -> list[str]:
+        snapshot = of_one_topic({1: "a", 2: "b"}, [[1], [1]], more={"size_bytes": [3 * MIB, 2 * MIB]})
+        first, second = snapshot.brokers
+        snapshot = replace(snapshot, brokers=(first, replace(second, usable_bytes=usable_bytes)))
+        columns = reassignment_columns(PartitionReassignment("orders", number, (2,), (1,)) for number in (0, 1))
+        return list(full_disk_lines(snapshot, plan_difference(snapshot, columns, RackPolicy())))
+
+    assert lines(None) == lines(5 * MIB) == []
+    (line,) = lines(4 * MIB)
+    assert line.startswith("broker 2: 5.0 MiB are copied to it, and 4.0 MiB are left on its volumes: ")

@@ -8,6 +8,7 @@ from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, Top
 from rackspan.reassign import ReassignmentRequest, plan
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
+from tests.snapshots import of_one_topic
 
 
 def three_topics(racks: dict[int, str], replicas: list[int], **config: str) -> ClusterSnapshot:
@@ -327,13 +328,10 @@ def test_in_sync_replicas_of_partitions_without_a_leader_are_named_the_first_of_
     snapshot = mixed(([9, 8], {}), ([7, 8], {}), ([6], {}))
     leaderless = replace(snapshot, partitions=replace(snapshot.partitions, leader=np.full(3, -1, dtype=np.int32)))
     (_, remedy, _), *_ = words(leaderless, ReassignmentRequest())
-    assert remedy == (
-        "bring back a replica that was in sync (brokers 6, 7, 8, …), "
-        "or accept the loss of data and elect a leader uncleanly; then plan again"
-    )
+    assert remedy == "bring back a replica that was in sync (brokers 6, 7, 8, …); then plan again"
     nobody = np.full_like(snapshot.partitions.isr, -1)
     lost = replace(leaderless, partitions=replace(leaderless.partitions, isr=nobody))
-    assert words(lost, ReassignmentRequest())[0][1].startswith("bring back a replica that was in sync, or accept")
+    assert words(lost, ReassignmentRequest())[0][1] == "bring back a replica that was in sync; then plan again"
 
 
 def test_where_some_brokers_of_every_rack_can_receive_all_that_cannot_are_named() -> None:
@@ -343,3 +341,33 @@ def test_where_some_brokers_of_every_rack_can_receive_all_that_cannot_are_named(
     assert conflict.reason == (
         "1 topic (t0) has partitions that need rack b, whose broker 4 is excluded and can receive nothing"
     )
+
+
+def without_leader(isr: list[int], offline: list[int], fenced: tuple[int, ...] = ()) -> str:
+    """The remedy of a partition on brokers 1, 2 and 3 that has no leader and is drained from broker 3."""
+    snapshot = of_one_topic(
+        {1: "a", 2: "b", 3: "c", 4: "c"},
+        [[1, 2, 3]],
+        isr=[isr],
+        leader=[-1],
+        fenced=fenced,
+        more={"offline_replicas": [offline]},
+    )
+    (conflict,) = cost(plan(snapshot, request=ReassignmentRequest(drain=frozenset({3})))).infeasible
+    return conflict.remedy
+
+
+def test_an_unclean_election_comes_last_with_its_condition_and_what_it_loses() -> None:
+    lost = "only if the disk of broker 3 is lost for good, an unclean election, which loses the records that the other replicas lack"
+    assert without_leader([3], [], fenced=(3,)) == (
+        f"bring back a replica that was in sync (broker 3); {lost}; then plan again"
+    )
+    assert without_leader([3], [3]) == (
+        f"bring back a replica that was in sync (broker 3), which needs the disk of broker 3 repaired with what is on it; {lost}; then plan again"
+    )
+
+
+def test_no_unclean_election_is_named_where_a_replica_in_sync_is_up_or_none_is_known_or_none_else_is_up() -> None:
+    assert without_leader([1], []) == "bring back a replica that was in sync (broker 1); then plan again"
+    assert without_leader([], [3]) == "bring back a replica that was in sync; then plan again"
+    assert "unclean" not in without_leader([3], [3], fenced=(1, 2))

@@ -17,6 +17,7 @@ from rackspan.reassign import (
 )
 from tests.reassign.instances import cluster
 from tests.reassign.plans import cost, targets
+from tests.snapshots import of_one_topic
 
 
 def test_a_plan_done_leaves_the_snapshot_it_promises() -> None:
@@ -143,3 +144,13 @@ def test_a_partition_that_the_snapshot_does_not_hold_is_refused() -> None:
         with pytest.raises(InvalidReassignment) as refused:
             snapshot_rows(snapshot, missing)
         assert str(refused.value) == (f"{topic}-{partition}: the snapshot does not hold it; plan on a newer snapshot")
+
+
+def test_a_replica_that_stays_in_a_failed_log_directory_is_not_in_sync_after_the_plan() -> None:
+    snapshot = of_one_topic(
+        {1: "a", 2: "b", 3: "c", 4: "a"}, [[3, 1, 4]], isr=[[1, 4]], more={"offline_replicas": [[3]]}
+    )
+    (row,) = snapshot_after(snapshot, plan(snapshot)).partitions
+    assert row.replicas in ((3, 1, 2), (3, 2, 4))
+    assert (3 in row.isr, len(row.isr), row.leader == 3) == (False, 2, False)
+    assert row.offline_replicas == (3,)

@@ -230,3 +230,16 @@ def test_a_batch_names_the_partitions_that_it_waits_for_and_comes_late() -> None
 def test_a_dead_controller_waits_for_those_of_other_racks() -> None:
     """By racks, of five voters one alive: that of broker 12, which is up, may stop only once both racks have brought theirs back."""
     assert follow(100_733, 10, 3).met >= {"fenced", "dead voter"}
+
+
+def test_a_replica_in_a_failed_log_directory_is_not_one_that_will_be_in_sync() -> None:
+    racks = {1: "a", 2: "b", 3: "c"}
+    snapshot = of_one_topic(
+        racks, [[3, 1, 2]], isr=[[1, 2]], config={"min.insync.replicas": "2"}, more={"offline_replicas": [[3]]}
+    )
+    planned = plan_restart(snapshot)
+    # Whichever of the two others stops, one is left.
+    assert [blocked.broker for blocked in planned.blocked] == [1, 2]
+    assert [batch.brokers for batch in planned.batches] == [(3,)]
+    repaired = of_one_topic(racks, [[3, 1, 2]], isr=[[1, 2]], config={"min.insync.replicas": "2"})
+    assert plan_restart(repaired).blocked == ()

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from rackspan.audit import RackPolicy
+from rackspan.audit.batch import snapshot_batch
 from rackspan.errors import UsageError
 from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.restart import RestartRequest, StopPolicy, brokers_in_racks, judge_stop, plan_restart
 from rackspan.restart.gain import ReassignmentGain
 from rackspan.restart.planner import all_up
+from rackspan.restart.stopping import in_sync_rows
 from tests.snapshots import of_one_topic
 
 
@@ -244,3 +246,37 @@ def test_batches_that_lead_as_much_come_by_their_least_id() -> None:
     snapshot = of_one_topic({1: "b", 2: "a", 3: "a", 8: "b"}, [])
     plan = plan_restart(snapshot, request=RestartRequest(by_rack=True))
     assert [batch.brokers for batch in plan.batches] == [(1, 8), (2, 3)]
+
+
+def test_a_copy_into_a_failed_log_directory_is_not_in_sync_at_the_end_of_its_reassignment() -> None:
+    def stopping_the_leader(offline: list[int]) -> bool:
+        moving = {"adding_replicas": [[3]], "removing_replicas": [[]], "offline_replicas": [offline]}
+        snapshot = of_one_topic(
+            {1: "a", 2: "b", 3: "c"},
+            [[1, 2, 3]],
+            isr=[[1, 2]],
+            config={"min.insync.replicas": "2"},
+            more=moving,
+        )
+        rows = in_sync_rows(snapshot_batch(snapshot, RackPolicy()), StopPolicy())
+        (target,) = rows.brokers[rows.by_target].tolist()
+        return 2 in target
+
+    # Index 2 is broker 3.
+    assert stopping_the_leader([])
+    assert not stopping_the_leader([3])
+
+
+def test_the_last_replica_in_sync_on_a_failed_disk_is_not_one_that_a_stop_takes_away() -> None:
+    snapshot = of_one_topic(
+        {1: "a", 2: "b"},
+        [[2, 1]],
+        isr=[[2]],
+        leader=[-1],
+        config={"min.insync.replicas": "1"},
+        more={"offline_replicas": [[2]]},
+    )
+    judged = judge_stop(snapshot, {2}, RackPolicy())
+    assert judged.safe
+    (already,) = judged.already
+    assert already.reason == "it has no leader now; in sync: no broker"

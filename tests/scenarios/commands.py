@@ -61,10 +61,13 @@ def cluster(world: World, *_: str, racks: str, brokers_per_rack: str = "1") -> I
     yield from ()
 
 
-def broker(world: World, name: str, *flags: str, rack: str | None = None, host: str | None = None) -> Iterator[str]:
-    """broker 7 rack=a fenced host=127.0.0.1"""
+def broker(
+    world: World, name: str, *flags: str, rack: str | None = None, host: str | None = None, failed: str = ""
+) -> Iterator[str]:
+    """broker 7 rack=a fenced host=127.0.0.1 failed=/data/b: `failed` is a log directory"""
     named = None if rack is None else RackId(rack)
-    world.brokers.append(Broker(BrokerId(int(name)), named, "fenced" in flags, host=host))
+    directories = tuple(failed.split(",")) if failed else ()
+    world.brokers.append(Broker(BrokerId(int(name)), named, "fenced" in flags, host=host, failed_log_dirs=directories))
     yield from ()
 
 
@@ -94,8 +97,9 @@ def partition(
     adding: str = "",
     removing: str = "",
     size: str | None = None,
+    offline: str = "",
 ) -> Iterator[str]:
-    """partition replicas=1,2,3 isr=1,2: of the last topic; in sync and led by the first unless output otherwise"""
+    """partition replicas=1,2,3 isr=1,2 offline=3: of the last topic; in sync and led by the first unless output otherwise"""
     held, in_sync = _ids(replicas), _ids(replicas if isr is None else isr)
     code = len(world.topics) - 1
     world.rows.append(
@@ -108,6 +112,7 @@ def partition(
             adding_replicas=_ids(adding),
             removing_replicas=_ids(removing),
             size_bytes=None if size is None else int(size),
+            offline_replicas=_ids(offline),
         )
     )
     yield from ()

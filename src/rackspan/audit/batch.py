@@ -5,7 +5,7 @@ several constraints use (rack codes, counts) are computed here, once, when first
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -41,6 +41,7 @@ from rackspan.model import (
     rack_map,
 )
 from rackspan.model.ids import UNNAMED_RACK, racks_alike
+from rackspan.model.partitions import listed_in
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 
@@ -106,6 +107,17 @@ class ClusterMembers:
         """The brokers that are not excluded; all of them where every one is."""
         left = [broker for broker in self.brokers if broker.id not in self.excluded_ids]
         return rack_map(left, self.policy.unracked) if left else self.rack_map
+
+    def spread_without(self, brokers: Collection[int], replication_factor: int) -> bool:
+        """Whether the brokers that can receive replicas, without these, have racks for as even a spread as there is with all."""
+        able = [
+            broker for broker in self.brokers if not broker.fenced and broker.id not in {*brokers, *self.excluded_ids}
+        ]
+        left = rack_map(able, self.policy.unracked).sizes if able else np.zeros(0, dtype=np.int64)
+        sizes = tuple(left.tolist()) or (len(able),)
+        return [count for count in even_spread(sizes, replication_factor) if count] == [
+            count for count in self.even_counts(replication_factor) if count
+        ]
 
     @cached_property
     def controllers_only(self) -> frozenset[int]:
@@ -249,6 +261,18 @@ class PartitionBatch:
         return self.members.rack_map.broker_index(self.rows.isr)
 
     @cached_property
+    def on_failed_log_dir(self) -> Bools:
+        """Replicas in a failed log directory of a broker that is up: they never get in sync before that is repaired. Shape as `replicas`."""
+        return np.asarray(
+            listed_in(self.rows.replicas, self.rows.offline_replicas) & self.members.usable[self.replica_index]
+        )
+
+    @cached_property
+    def isr_up(self) -> Bools:
+        """Which of the replicas in sync can lead: their broker is up, and their log directory works. Shape as `isr`."""
+        return np.asarray(self.members.usable[self.isr_index] & ~listed_in(self.rows.isr, self.rows.offline_replicas))
+
+    @cached_property
     def staying(self) -> Bools:
         """Replicas that no reassignment is removing: a reassignment is judged by its target. Shape as `replicas`."""
         staying = self.rows.replicas != NO_BROKER
@@ -263,11 +287,11 @@ class PartitionBatch:
 
     @cached_property
     def being_copied(self) -> Bools:
-        """Replicas that a reassignment is adding on live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
+        """Replicas that a reassignment is copying to live brokers: until they are in sync nothing is wrong with them. Shape as `replicas`."""
         added = np.zeros(self.rows.replicas.shape, dtype=np.bool_)
         for column in self.rows.adding_replicas.T:
             added |= self.rows.replicas == column[:, None]
-        return np.asarray(added & self.members.usable[self.replica_index])
+        return np.asarray(added & self.members.usable[self.replica_index] & ~self.on_failed_log_dir)
 
     @cached_property
     def replication_factor(self) -> Int64s:
@@ -387,8 +411,8 @@ class PartitionBatch:
 
     @cached_property
     def worst_loss_now(self) -> WorstLoss:
-        """The worst loss at present: only brokers in sync that are not fenced can lead."""
-        return self._worst_loss(self.isr_racks, self.members.usable[self.isr_index], self.min_isr)
+        """The worst loss at present: only replicas in sync that are up can lead."""
+        return self._worst_loss(self.isr_racks, self.isr_up, self.min_isr)
 
     @cached_property
     def worst_loss_placed(self) -> WorstLoss:

@@ -18,6 +18,7 @@ from rackspan.audit.constraints import (
     mixed_replication_factors,
     throttle_findings,
 )
+from rackspan.audit.constraints.cluster import failed_log_dirs
 from rackspan.audit.constraints.partitions import BY_NAME, reported
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity
@@ -117,6 +118,7 @@ def whole_cluster_findings(
     """
     empty = members.rack_map.broker_ids[broker_loads.assigned == 0].tolist() if goals and complete else ()
     yield from cluster_findings(members, frozenset(empty))
+    yield from failed_log_dirs(members, broker_loads, every_topic=goals)
     yield from too_few_racks(members, broker_loads)
     if goals:
         yield from excluded_broker_findings(members, broker_loads)

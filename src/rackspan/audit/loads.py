@@ -10,6 +10,7 @@ from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.leader_racks import leader_choices
 from rackspan.audit.policy import SURVIVE_CODES
 from rackspan.model import Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
+from rackspan.model.partitions import listed_in
 
 BELIEVED_BYTES_MAX: Final = 2**50
 """One PiB. No log is larger, and sums of larger sizes in a snapshot could overflow."""
@@ -22,7 +23,8 @@ class BrokerLoads:
     `assigned`: all replicas that Kafka lists. The others are without those of diskless topics and without what is being removed.
     `preferred`: partitions whose first replica is here. `preferred_required`: those of them that `leader.racks`, or a placement
     that is left alone, requires here. `preferred_led`: those of them that no
-    election would bring here: led from here, being reassigned, or not in sync here. `bytes`: sizes of the
+    election would bring here: led from here, being reassigned, or not in sync here. `failed`: replicas in a failed log directory;
+    `failed_last`: those of them without which no replica is in sync. `bytes`: sizes of the
     replicas held, where known. `movable` and `movable_bytes`: replicas and their bytes without those of topics whose placement
     is left alone; of these `by_replication_factor[n]` partitions have n replicas. `largest_partition_bytes` is the one figure
     that takes the maximum, not the sum.
@@ -33,6 +35,8 @@ class BrokerLoads:
     preferred: Int64s
     preferred_required: Int64s
     preferred_led: Int64s
+    failed: Int64s
+    failed_last: Int64s
     replicas: Int64s
     bytes: Int64s
     movable: Int64s
@@ -51,8 +55,8 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     preferred = _first_staying(batch)
     size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
     # While a partition is being reassigned its preferred replica may be one that is still copied: no election is due.
-    # Nor where it is not in sync, or nothing leads: the election would change nothing.
-    electable = any_in_row(batch.isr_index == preferred[:, None]) & (batch.leader_index >= 0)
+    # Nor where it is not in sync, its log directory has failed, or nothing leads: the election would change nothing.
+    electable = any_in_row(batch.isr_up & (batch.isr_index == preferred[:, None])) & (batch.rows.leader >= 0)
     led = (preferred == batch.leader_index) | batch.reassigning | ~electable
     rows, choices = leader_choices(batch)
     required = batch.required.left_alone.copy()
@@ -69,6 +73,8 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
         preferred=_per_broker(preferred, brokers),
         preferred_required=_per_broker(preferred[required], brokers),
         preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
+        failed=_per_broker(np.where(batch.on_failed_log_dir, batch.replica_index, -1).ravel(), brokers),
+        failed_last=_per_broker(np.where(_failed_last(batch), batch.replica_index, -1).ravel(), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
         movable=_per_broker(movable, brokers),
@@ -128,6 +134,16 @@ def replica_bound(
         fits = held >= total and bool((least <= middle * sizes).all())
         low, high = (low, middle) if fits else (middle + 1, high)
     return low
+
+
+def _failed_last(batch: PartitionBatch) -> Bools:
+    """Which replicas are in a failed log directory, of partitions of which no replica in sync is up. Shape as `replicas`.
+
+    If the ISR is empty, any of them may be the last that was in sync.
+    """
+    none_up = ~any_in_row(batch.isr_up)
+    was_in_sync = listed_in(batch.rows.replicas, batch.rows.isr) | (batch.isr_size == 0)[:, None]
+    return np.asarray(batch.on_failed_log_dir & was_in_sync & none_up[:, None])
 
 
 def _first_staying(batch: PartitionBatch) -> Int32s:

@@ -34,6 +34,7 @@ from rackspan.model import (
     distinct_racks,
     shown,
 )
+from rackspan.model.ids import UNKNOWN_LEADER
 from rackspan.text import count_noun, noun_and_ids
 
 LOSSES_MAX = 2_000
@@ -224,16 +225,17 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     """The state of every partition of a batch after a loss. Cost: a few passes over the replica columns."""
     alive = _alive_after(batch, lost_racks)
     quorum = quorum_without(batch.members, lost_racks)
-    isr_alive = alive[batch.isr_index]
-    leader_alive = alive[batch.leader_index]
+    isr_alive = alive[batch.isr_index] & batch.isr_up
+    leader_known = batch.rows.leader != UNKNOWN_LEADER
+    leader_alive = alive[batch.leader_index] | ~leader_known
     in_sync = count_in_row(isr_alive)
     any_in_sync = in_sync > 0
-    electable = any_in_sync if quorum is None or quorum.holds else leader_alive
+    electable = any_in_sync if quorum is None or quorum.holds else leader_alive & (leader_known | any_in_sync)
     online = (batch.rows.leader != NO_BROKER) & electable
     racks_left = _racks_left(batch, batch.isr_racks, isr_alive)
     under_isr, under_racks = under_minimum(in_sync, racks_left, batch.min_isr, batch.required.min_insync_racks)
     unclean = ~online & ~any_in_sync
-    unclean[unclean] = any_in_row(alive[batch.replica_index[unclean]])
+    unclean[unclean] = any_in_row(alive[batch.replica_index[unclean]] & ~batch.on_failed_log_dir[unclean])
     leader_moves_to = np.full(len(batch.rows), -1, dtype=np.int32)
     moved = np.flatnonzero(online & ~leader_alive)
     leader_moves_to[moved] = first_electable(batch.replica_index[moved], batch.isr_index[moved], alive)
@@ -247,9 +249,9 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
 
 
 def harmed_by_target(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
-    """The partitions being reassigned that a loss would harm once that has ended, all of their target in sync. Shape (P,)."""
+    """The partitions being reassigned that a loss would harm once that has ended, all of their target in sync that can be. Shape (P,)."""
     stands = _standing(batch.members, lost_racks)[batch.replica_index]
-    left = batch.staying & (batch.replica_index >= 0) & stands
+    left = batch.staying & (batch.replica_index >= 0) & stands & ~batch.on_failed_log_dir
     in_sync = count_in_row(left)
     min_isr = effective_min_isr(batch.required.min_insync_replicas, batch.replication_factor)
     racks_left = _racks_left(batch, batch.replica_racks, left)

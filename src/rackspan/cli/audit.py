@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from rackspan import api
-from rackspan.audit.constraints.cluster import alike_racks
+from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines
 from rackspan.audit.json_format import FINDING_COLUMNS, OutageDocument, audit_document, outage_document
 from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.audit.policy import Survive
@@ -101,6 +101,7 @@ def outage(
     options.refuse_if_none_match(read.snapshot, topic_filter)
     policy = policy_options.policy()
     output.warn(alike_racks(read.snapshot, policy))
+    output.warn(failed_log_dir_lines(read.snapshot))
     now, losses = api.outage(
         read.snapshot,
         policy,

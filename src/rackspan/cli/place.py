@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from rackspan import api, json_text
+from rackspan.audit.constraints.cluster import failed_log_dir_lines
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import read_file
@@ -167,6 +168,7 @@ class _Placing:
         read = rack_options.of(source_options.source()).read()
         output.warn_of(read)
         output.warn([*exclusion_options.warnings(read.snapshot), *placement_options.warnings(rack_options)])
+        output.warn(failed_log_dir_lines(read.snapshot))
         self.snapshot = read.snapshot
         self._excluded = exclusion_options.excluded(read.snapshot)
         self._placement_options = placement_options

@@ -31,6 +31,7 @@ from rackspan.reassign import (
     snapshot_rows,
 )
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
+from rackspan.text import human_bytes
 
 _URGENT: Final = [constraint for _, names in RISKS for constraint in PARTITION_CONSTRAINTS if constraint.name in names]
 """The constraints for whose sake a partition has to move, the most urgent first."""
@@ -105,6 +106,18 @@ def plan_difference(snapshot: ClusterSnapshot, columns: ReassignmentColumns, pol
         brokers=tuple(_brokers(snapshot, rows, before, after)),
         safety_loss=_safety_loss(snapshot, rows, before, after, policy),
     )
+
+
+def full_disk_lines(snapshot: ClusterSnapshot, difference: PlanDifference) -> Iterator[str]:
+    """A line for each broker that gets more bytes than are left on its volumes, as far as both are known. A log directory that is full fails."""
+    usable = {int(broker.id): broker.usable_bytes for broker in snapshot.brokers}
+    for broker in difference.brokers:
+        left = usable.get(broker.broker)
+        if left is not None and broker.bytes_in > left:
+            yield (
+                f"broker {broker.broker}: {human_bytes(broker.bytes_in)} are copied to it, and {human_bytes(left)} are left on its volumes: "
+                "a log directory that is full fails; free space there, or move less"
+            )
 
 
 def columns_toward(partitions: Sequence[PartitionReassignment], direction: Direction) -> ReassignmentColumns:

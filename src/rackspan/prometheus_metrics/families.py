@@ -111,7 +111,8 @@ def _watch_values(watch: "Watch") -> dict[str, float]:
 def _broker_metrics(reading: "ClusterIsr", partitions: bool) -> list[BrokerMetrics]:
     led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
     for partition in reading.partitions() if partitions else ():
-        led.setdefault(partition.leader, []).append(
+        # A leader that is not known is no label.
+        led.setdefault(max(partition.leader, NO_BROKER), []).append(
             (partition.topic, partition.partition, partition_values(partition.isr_racks, partition.required))
         )
     brokers = [

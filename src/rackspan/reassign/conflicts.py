@@ -11,10 +11,13 @@ from rackspan.model import (
     NO_BROKER,
     Bools,
     ClusterSnapshot,
+    Int32s,
     Int64s,
+    PartitionColumns,
     any_in_row,
     shown,
 )
+from rackspan.model.partitions import listed_in
 from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
 from rackspan.reassign.request import ReassignmentRequest
@@ -219,10 +222,26 @@ def leaderless(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[str]:
 
 
 def _bring_back_in_sync(snapshot: ClusterSnapshot, rows: Int64s) -> str:
-    isr = snapshot.partitions.isr[rows]
-    in_sync = np.unique(isr[isr != NO_BROKER]).tolist()
-    brokers = "" if not in_sync else f" ({_broker_list(in_sync)})"
-    return f"bring back a replica that was in sync{brokers}, or accept the loss of data and elect a leader uncleanly"
+    """What brings these partitions back; what loses records comes last, and only if it is read that nothing in sync is up."""
+    taken = snapshot.partitions.take(rows)
+    up = [int(broker.id) for broker in snapshot.brokers if not broker.fenced]
+    in_sync = np.unique(taken.isr[taken.isr != NO_BROKER]).tolist()
+    failed = np.intersect1d(taken.offline_replicas, [broker for broker in in_sync if broker in up]).tolist()
+    remedy = f"bring back a replica that was in sync{f' ({_broker_list(in_sync)})' if in_sync else ''}"
+    if failed:
+        remedy += f", which needs the disk of {_broker_list(failed)} repaired with what is on it"
+    able_isr, able = (_able(taken, brokers, up) for brokers in (taken.isr, taken.replicas))
+    if bool((~any_in_row(able_isr) & any_in_row(taken.isr != NO_BROKER) & any_in_row(able)).any()):
+        lost = f"the {'disk' if len(in_sync) == 1 else 'disks'} of {_broker_list(in_sync)} {'is' if len(in_sync) == 1 else 'are'}"
+        remedy += (
+            f"; only if {lost} lost for good, an unclean election, which loses the records that the other replicas lack"
+        )
+    return remedy
+
+
+def _able(rows: PartitionColumns, brokers: Int32s, up: Sequence[int]) -> Bools:
+    """Which of these brokers' replicas can lead: neither down nor in a failed log directory. Shape as `brokers`."""
+    return np.asarray(np.isin(brokers, up) & ~listed_in(brokers, rows.offline_replicas))
 
 
 def _broker_list(brokers: list[int]) -> str:

@@ -24,6 +24,7 @@ from rackspan.model import (
     padded_lists,
     unpadded,
 )
+from rackspan.model.partitions import listed_in
 from rackspan.reassign.plan_cost import Conflict, PlanCost
 
 
@@ -254,7 +255,7 @@ class ReassignmentPlan:
 def snapshot_after(
     snapshot: ClusterSnapshot, plan: ReassignmentPlan, removed_brokers: frozenset[int] = frozenset()
 ) -> ClusterSnapshot:
-    """The snapshot once the plan is done: new replicas in sync, the preferred replica leading.
+    """The snapshot once the plan is done: new replicas in sync, the preferred replica leading. One that stays in a failed log directory does neither.
 
     `removed_brokers` are gone too, where they hold nothing any more. Audit it to see how the plan ends.
     """
@@ -264,13 +265,17 @@ def snapshot_after(
     replicas, isr, leader = _widened(before.replicas, width), _widened(before.isr, width), before.leader.copy()
     for column in columns:
         rows = snapshot_rows(snapshot, column)
-        replicas[rows] = isr[rows] = _widened(column.replicas, width)
-        leader[rows] = column.replicas[:, 0]
+        replicas[rows] = _widened(column.replicas, width)
+        failed = listed_in(column.replicas, before.offline_replicas[rows])
+        in_sync = np.where(failed, np.int32(NO_BROKER), column.replicas)
+        isr[rows] = _widened(in_sync, width)
+        leader[rows] = in_sync[np.arange(len(rows)), (~failed).argmax(axis=1)]
+    offline = np.where(listed_in(before.offline_replicas, replicas), before.offline_replicas, np.int32(NO_BROKER))
     removed = removed_brokers - set(np.unique(replicas).tolist())
     return replace(
         snapshot,
         brokers=tuple(broker for broker in snapshot.brokers if broker.id not in removed),
-        partitions=replace(before, replicas=replicas, isr=isr, leader=leader),
+        partitions=replace(before, replicas=replicas, isr=isr, leader=leader, offline_replicas=offline),
     )
 
 

@@ -50,7 +50,7 @@ def _per_broker(batch: PartitionBatch, counted: Bools, brokers: int) -> Int64s:
 def _if_lost(batch: PartitionBatch) -> tuple[Int64s, Int64s]:
     """For each broker the partitions with a leader that would have none without it, and those left with too few in sync."""
     brokers = len(batch.members.rack_map.broker_ids)
-    live = batch.members.usable[batch.isr_index]
+    live = batch.isr_up
     online = batch.rows.leader != NO_BROKER
     left = count_in_row(live) - 1
     racks = np.where(live, batch.isr_racks, -1)

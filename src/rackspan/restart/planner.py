@@ -148,13 +148,16 @@ def _revived(read: ClusterMembers, up: ClusterMembers, alive: Int32s) -> Cluster
 
 
 def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]) -> ClusterSnapshot:
-    """The cluster with the chosen brokers up and every replica on a broker that is up in sync, as `watch` waits for it."""
+    """The cluster with the chosen brokers up and every replica on a broker that is up in sync, as `watch` waits for it.
+
+    A replica in a failed log directory is left out: it is not in sync before that is repaired.
+    """
     brokers = tuple(replace(broker, fenced=broker.fenced and broker.id not in chosen) for broker in snapshot.brokers)
-    members = ClusterMembers(brokers, snapshot.controllers, policy)
-    old = snapshot.partitions
-    up = members.usable[members.rack_map.broker_index(old.replicas)]
+    batch = snapshot_batch(replace(snapshot, brokers=brokers), policy)
+    members, old = batch.members, snapshot.partitions
+    up = members.usable[batch.replica_index] & ~batch.on_failed_log_dir
     isr = compacted(np.where(up, old.replicas, np.int32(NO_BROKER)))
-    leads = members.usable[members.rack_map.broker_index(old.leader)]
+    leads = members.usable[batch.leader_index]
     first = isr[:, 0] if isr.shape[1] else np.full(len(old), NO_BROKER, dtype=np.int32)
     return replace(
         snapshot,

@@ -177,9 +177,8 @@ class InSyncRows:
 
 
 def in_sync_rows(batch: PartitionBatch, policy: StopPolicy) -> InSyncRows:
-    """The rows of a batch: the ISR as it is without brokers that are fenced or not listed, then the targets under way."""
-    usable = batch.members.usable
-    now = np.where(usable[batch.isr_index], batch.isr_index, np.int32(-1))
+    """The rows of a batch: the ISR as it is without replicas that are down, then the targets under way."""
+    now = np.where(batch.isr_up, batch.isr_index, np.int32(-1))
     moving = np.flatnonzero(batch.reassigning)
     target = _in_sync_at_the_end(batch)[moving]
     width = max(now.shape[1], target.shape[1], 1)
@@ -209,7 +208,7 @@ def _in_sync_at_the_end(batch: PartitionBatch) -> Int32s:
     in_sync = np.zeros(batch.rows.replicas.shape, dtype=np.bool_)
     for column in batch.rows.isr.T:
         in_sync |= (batch.rows.replicas == column[:, None]) & (column != -1)[:, None]
-    up = batch.members.usable[batch.replica_index]
+    up = batch.members.usable[batch.replica_index] & ~batch.on_failed_log_dir
     stays = batch.staying & up & (in_sync | batch.being_copied)
     return np.where(stays, batch.replica_index, np.int32(-1))
 

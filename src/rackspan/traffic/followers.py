@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from rackspan.clients import ReplicaSelectors
-from rackspan.model import NO_BROKER, ClusterSnapshot, RackId
+from rackspan.model import ClusterSnapshot, RackId
 from rackspan.traffic.flows import Basis, Link, TrafficFlow, TrafficPath
 from rackspan.traffic.measured import since
 
@@ -75,5 +75,5 @@ def _leading(snapshot: ClusterSnapshot) -> Iterator[tuple[int, str]]:
     names = [str(topic.name) for topic in snapshot.topics]
     rows = snapshot.partitions
     for leader, topic in {*zip(rows.leader.tolist(), rows.topic.tolist(), strict=True)}:
-        if leader != NO_BROKER:
+        if leader >= 0:
             yield leader, names[topic]

@@ -174,3 +174,9 @@ def test_a_broker_that_is_unfenced_gives_safety_back() -> None:
     after = cluster()
     before = replace(cluster(isr=(1,)), brokers=tuple(replace(one, fenced=one.id == 3) for one in after.brokers))
     assert safety(before, after) == [Change("safety-gained", "t", 0, None, "under-min-isr", "ok", "broker-unfenced", 3)]
+
+
+def test_a_leader_that_is_not_known_is_no_change() -> None:
+    known, unknown = (of_one_topic({1: "a", 2: "b"}, [[1, 2]], leader=[leader]) for leader in (1, -2))
+    assert list(drift(known, unknown, RackPolicy())) == []
+    assert list(drift(unknown, known, RackPolicy())) == []

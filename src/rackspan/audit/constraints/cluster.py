@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
+import numpy as np
+
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.constraints.wording import down_list
-from rackspan.audit.findings import UNREGISTER, Finding, Severity
+from rackspan.audit.findings import UNREGISTER, Finding, PlanCommand, Severity
+from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.model import UNNAMED_RACK, Broker, ClusterSnapshot, RackId, UnrackedPolicy, shown
@@ -184,6 +187,59 @@ def fenced_brokers(members: ClusterMembers, without_replicas: Set[int]) -> Itera
                 reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it neither leads nor follows any partition{stale}",
                 remedy=f"bring back {down_list(members, [broker.id])}{unregister}",
             )
+
+
+def failed_log_dirs(members: ClusterMembers, loads: BrokerLoads, *, every_topic: bool) -> Iterator[Finding]:
+    """Brokers that are up and have a log directory that has failed: no replica in it gets in sync before that is repaired.
+
+    `every_topic`: the loads have all topics, so that it is known whether the directory has the last copy of anything.
+    """
+    widest = len(loads.by_replication_factor) - 1
+    index_of = {broker: index for index, broker in enumerate(members.rack_map.broker_ids.tolist())}
+    for broker in members.brokers:
+        index = index_of[int(broker.id)]
+        held, last = int(loads.failed[index]), int(loads.failed_last[index])
+        if broker.fenced or not (broker.failed_log_dirs or held):
+            continue
+        remedy = _repair(int(broker.id), last, every_topic=every_topic)
+        if not last and members.spread_without((int(broker.id),), widest):
+            remedy += f", or {PlanCommand(drain=(int(broker.id),))}"
+        yield Finding(
+            constraint="failed-log-dir",
+            severity=Severity.WARNING,
+            reason=f"{_failed_of(broker)}, and the broker is up: {_not_served(held)}",
+            remedy=remedy,
+        )
+
+
+def _not_served(held: int) -> str:
+    if not held:
+        return "no replica is in it"
+    return f"{count_noun(held, 'replica', ',')} there {'is' if held == 1 else 'are'} not served"
+
+
+def _repair(broker: int, last: int, *, every_topic: bool) -> str:
+    if not last:
+        return f"repair {'or replace ' if every_topic else ''}its disk and restart broker {broker}"
+    has, theirs = ("1 partition has", "its records") if last == 1 else (f"{last:,} partitions have", "their records")
+    return f"repair its disk with what is on it, and restart broker {broker}: {has} no other copy in sync, and an empty disk loses {theirs}"
+
+
+def _failed_of(broker: Broker) -> str:
+    """`log directory /data/b of broker 2 (rack r2) has failed`; the directory only if it is known."""
+    where = f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)})"
+    paths = broker.failed_log_dirs
+    if not paths:
+        return f"a log directory of {where} has failed"
+    return f"log {'directory' if len(paths) == 1 else 'directories'} {', '.join(paths)} of {where} {'has' if len(paths) == 1 else 'have'} failed"
+
+
+def failed_log_dir_lines(snapshot: ClusterSnapshot) -> Iterator[str]:
+    """A warning for commands that judge, place or stop replicas: what a finding of `failed_log_dirs` says of brokers."""
+    holding = {*np.unique(snapshot.partitions.offline_replicas).tolist()}
+    for broker in snapshot.brokers:
+        if not broker.fenced and (broker.failed_log_dirs or int(broker.id) in holding):
+            yield f"{_failed_of(broker)}, and the broker is up: no replica there gets in sync; rackspan audit says what to do"
 
 
 CLUSTER_CONSTRAINTS = (unracked_brokers, rack_names_alike, controller_quorum_spread, dead_controllers)

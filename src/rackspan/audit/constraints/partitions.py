@@ -14,7 +14,15 @@ from rackspan.audit.constraints import remedies
 from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.known_words import FindingColumns, KnownWords
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
-from rackspan.audit.constraints.wording import by_rack, held_by_rack, listed, out_of_sync, unlisted
+from rackspan.audit.constraints.wording import (
+    by_rack,
+    failed_words,
+    held_by_rack,
+    listed,
+    out_of_sync,
+    unlisted,
+    unlisted_in_sync,
+)
 from rackspan.audit.findings import Finding
 from rackspan.model import NO_BROKER, Bools, Int64s, any_in_row, shown
 from rackspan.text import count_noun
@@ -88,7 +96,7 @@ def _offline(batch: PartitionBatch) -> Bools:
 
 
 def _offline_reason(batch: PartitionBatch, row: int) -> str:
-    return f"no leader; in sync last: {held_by_rack(batch, batch.partition(row).isr)}"
+    return f"no leader; in sync last: {held_by_rack(batch, batch.partition(row).isr)}{failed_words(batch, row)}"
 
 
 def _under_min_isr(batch: PartitionBatch) -> Bools:
@@ -99,6 +107,7 @@ def _under_min_isr_reason(batch: PartitionBatch, row: int) -> str:
     return (
         f"{int(batch.isr_size[row])} in sync ({listed(batch.partition(row).isr)}), min.insync.replicas "
         f"{_min_isr_words(batch, row)}: acks=all is refused; out of sync: {listed(out_of_sync(batch, row))}"
+        f"{failed_words(batch, row)}"
     )
 
 
@@ -121,6 +130,7 @@ def _under_min_racks_reason(batch: PartitionBatch, row: int) -> str:
     return (
         f"in-sync racks {listed([shown(name) for name in names])} = {len(names)} < min.insync.racks "
         f"{int(batch.required.min_insync_racks[row])}: {refused}; out of sync: {listed(out_of_sync(batch, row))}"
+        f"{failed_words(batch, row)}"
     )
 
 
@@ -138,7 +148,7 @@ def _under_replicated_reason(batch: PartitionBatch, row: int) -> str:
     more = f"; being copied: {held_by_rack(batch, copied)}" if copied else ""
     return (
         f"{int(batch.isr_size[row])} of {count_noun(out_of, 'replica')} in sync; out of sync: "
-        f"{held_by_rack(batch, absent)}{more}"
+        f"{held_by_rack(batch, absent)}{more}{failed_words(batch, row)}"
     )
 
 
@@ -147,9 +157,13 @@ def _on_unknown_broker(batch: PartitionBatch) -> Bools:
 
 
 def _on_unknown_broker_reason(batch: PartitionBatch, row: int) -> str:
-    return (
-        f"replicas on brokers the cluster does not list: {listed(unlisted(batch, row))}; down, and their racks unknown"
-    )
+    hidden = unlisted_in_sync(batch, row)
+    down = [broker for broker in unlisted(batch, row) if broker not in hidden]
+    states = [
+        *([f"{'' if not hidden else f'{listed(down)} '}down"] if down else []),
+        *([f"{listed(hidden)} in sync, so that a listener of theirs is missing and not they"] if hidden else []),
+    ]
+    return f"replicas on brokers the cluster does not list: {listed(unlisted(batch, row))}; {', '.join(states)}, and their racks unknown"
 
 
 def _reassigning(batch: PartitionBatch) -> Bools:

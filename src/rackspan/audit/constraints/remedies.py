@@ -12,7 +12,16 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.cancel import cancel_reason
-from rackspan.audit.constraints.wording import broker_list, down_list, live_isr, out_of_sync, staying, unlisted
+from rackspan.audit.constraints.wording import (
+    broker_list,
+    down_list,
+    failed_replicas,
+    live_isr,
+    out_of_sync,
+    staying,
+    unlisted,
+    unlisted_in_sync,
+)
 from rackspan.audit.findings import BOOTSTRAP_SERVER, PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
@@ -227,15 +236,44 @@ def bring_back_racks(batch: PartitionBatch, row: int) -> Remedy:
 
 def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
     last = batch.partition(row).isr or batch.partition(row).replicas
-    down = _down(batch, last)
+    down, failed = _down(batch, last), [broker for broker in failed_replicas(batch, row) if broker in last]
+    if failed:
+        return _repair_last_in_sync(batch, row, down, failed)
     if not down:
         one = len(last) == 1
         return f"see the {'log' if one else 'logs'} of {broker_list(last)}, which {'is' if one else 'are'} alive"
     return f"bring back {broker_list(down)}" if len(down) == 1 else f"bring back one of {broker_list(down)}"
 
 
+def _repair_last_in_sync(batch: PartitionBatch, row: int, down: Sequence[int], failed: Sequence[int]) -> str:
+    """What brings a partition back whose last replicas in sync are in failed log directories; what loses records comes last."""
+    it, its = ("it", "its") if len(failed) == 1 else ("them", "their")
+    back = f"bring back {broker_list(down)}, or " if down else ""
+    first = f"{back}repair the disk of {broker_list(failed)} with what is on {it if len(failed) == 1 else 'each'}, and restart {it}"
+    isr = batch.partition(row).isr
+    if not isr or live_isr(batch, row):
+        return first
+    lost = f"if {its} {'disk is' if len(failed) == 1 else 'disks are'} lost for good{' and ' + broker_list(down) + ' too' if down else ''}"
+    held = failed_replicas(batch, row)
+    others = [
+        broker
+        for broker in staying(batch, row)
+        if broker in batch.members.alive and broker not in held and broker not in isr
+    ]
+    if not others:
+        return f"{first}; {lost}, so are the records of the partition"
+    lack = "lacks" if len(others) == 1 else "lack"
+    return (
+        f"{first}; only {lost}: an unclean election (kafka-leader-election.sh --election-type unclean), which loses the records that "
+        f"{broker_list(others)} {lack}"
+    )
+
+
 def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
-    return _bring_back(batch, row, unlisted(batch, row))
+    hidden = unlisted_in_sync(batch, row)
+    down = [broker for broker in unlisted(batch, row) if broker not in hidden]
+    reached = "give the address of a listener that every broker has" if hidden else ""
+    return " and ".join(filter(None, [reached, _bring_back(batch, row, down) if down else ""]))
 
 
 def end_or_cancel(batch: PartitionBatch, row: int) -> str:
@@ -290,8 +328,12 @@ def out_of_sync_and_staying(batch: PartitionBatch, row: int) -> list[int]:
 
 def being_copied(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas of one partition that a reassignment is copying to live brokers."""
-    added = batch.partition(row).adding_replicas
-    return [broker for broker in out_of_sync(batch, row) if broker in added and broker in batch.members.alive]
+    added, failed = batch.partition(row).adding_replicas, failed_replicas(batch, row)
+    return [
+        broker
+        for broker in out_of_sync(batch, row)
+        if broker in added and broker in batch.members.alive and broker not in failed
+    ]
 
 
 def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list[int]:
@@ -300,9 +342,12 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
 
 
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
-    down = _down(batch, ids)
-    behind = sorted(broker for broker in ids if broker not in down)
+    down, failed = _down(batch, ids), sorted({*failed_replicas(batch, row)} & {*ids})
+    behind = sorted(broker for broker in ids if broker not in down and broker not in failed)
     parts = [f"bring back {down_list(batch.members, sorted(down))}"] if down else []
+    if failed:
+        disks, them = ("disk", "it") if len(failed) == 1 else ("disks", "them")
+        parts.append(f"repair the {disks} of {broker_list(failed)} and restart {them}")
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")
@@ -316,13 +361,20 @@ def _without_gone(batch: PartitionBatch, row: int, ids: Sequence[int]) -> PlanCo
     A broker that the cluster does not list is replaced. One whose process is a controller only may have got replicas that no
     other broker can take: then as many are left as are elsewhere, if these survive what they have to.
     """
-    gone, factor = sorted({*unlisted(batch, row)} & {*ids}), int(batch.replication_factor[row])
+    if not live_isr(batch, row):
+        # What is the last copy in sync is not replaced: there is nothing to copy it from.
+        return None
+    factor = int(batch.replication_factor[row])
+    gone, failed = (sorted({*found(batch, row)} & {*ids}) for found in (unlisted, failed_replicas))
     if batch.required.left_alone[row]:
-        able = len(gone) <= _takers_in_its_racks(batch, row)
+        able = len(gone) + len(failed) <= _takers_in_its_racks(batch, row)
     else:
         able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
-    if gone:
-        return PlanCommand(drain=tuple(gone)) if able else None
+    widest = int(batch.topic_replication_factor[batch.rows.topic[row]])
+    able &= not failed or batch.members.spread_without(failed, widest)
+    if gone or failed:
+        topic = batch.topic(row) if failed else None
+        return PlanCommand(topic, drain=tuple(sorted({*gone, *failed}))) if able else None
     kept = [broker for broker in staying(batch, row) if broker not in batch.members.controllers_only & {*ids}]
     others_can_take = int(np.count_nonzero(batch.members.receiving)) >= factor
     if not 0 < len(kept) < factor or others_can_take or batch.required.left_alone[row]:

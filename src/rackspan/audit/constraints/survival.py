@@ -12,7 +12,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.constraints import remedies
 from rackspan.audit.constraints.constraint import PartitionConstraint
-from rackspan.audit.constraints.wording import broker_list, by_rack, held_by_rack, live_isr, staying
+from rackspan.audit.constraints.wording import broker_list, by_rack, failed_words, held_by_rack, live_isr, staying
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import SURVIVE_CODES, Survive
@@ -75,7 +75,7 @@ def _in_sync(batch: PartitionBatch, row: int) -> str:
     if batch.worst_loss_placed.harmed[row]:
         return by_rack(batch, row)
     absent = broker_list(remedies.missing(batch, row))
-    return f"{absent} not in sync; in sync {held_by_rack(batch, live_isr(batch, row))}"
+    return f"{absent} not in sync; in sync {held_by_rack(batch, live_isr(batch, row))}{failed_words(batch, row)}"
 
 
 def _harmful_racks(batch: PartitionBatch, row: int) -> list[RackId]:

@@ -53,6 +53,12 @@ def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
     return tuple(broker for broker in batch.partition(row).replicas if broker not in batch.members.listed)
 
 
+def unlisted_in_sync(batch: PartitionBatch, row: int) -> list[int]:
+    """Those of them that are in sync beside a broker that is up. A broker that is down leaves the ISR, so they have another listener only."""
+    isr = batch.partition(row).isr
+    return [broker for broker in unlisted(batch, row) if broker in isr] if live_isr(batch, row) else []
+
+
 def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
     """The replicas that are not in the ISR."""
     partition = batch.partition(row)
@@ -60,8 +66,20 @@ def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
 
 
 def live_isr(batch: PartitionBatch, row: int) -> list[int]:
-    """The replicas in sync whose brokers are up: a broker that is fenced may still be in the ISR that was read."""
-    return [broker for broker in batch.partition(row).isr if broker in batch.members.alive]
+    """The replicas in sync that are up: the ISR that was read may still have a broker that is fenced, and the last in sync stays in it."""
+    up, failed = batch.members.alive, failed_replicas(batch, row)
+    return [broker for broker in batch.partition(row).isr if broker in up and broker not in failed]
+
+
+def failed_replicas(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas in a failed log directory of a broker that is up."""
+    return [broker for broker in batch.partition(row).offline_replicas if broker in batch.members.alive]
+
+
+def failed_words(batch: PartitionBatch, row: int) -> str:
+    """`; in a failed log directory: broker 3`, or nothing: the end of a reason for which replicas are missing."""
+    failed = failed_replicas(batch, row)
+    return f"; in a failed log directory: {broker_list(failed)}" if failed else ""
 
 
 def partitions_named(partitions: list[int]) -> str:

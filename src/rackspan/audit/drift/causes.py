@@ -18,6 +18,7 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import states
 from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, PartitionColumns, any_in_row
+from rackspan.model.ids import UNKNOWN_LEADER
 from rackspan.model.partitions import any_outside, unpadded_rows
 
 SEVERAL: Final = "several"
@@ -131,8 +132,8 @@ def isr_changes(before: Int32s, after: Int32s) -> OwnNames:
 
 
 def leader_changes(before: Int32s, after: Int32s) -> OwnNames:
-    """The change of the leader in each row, if any; NO_BROKER for none."""
-    differs = before != after
+    """The change of the leader in each row, if any; NO_BROKER for none. A leader that is not known is no change."""
+    differs = (before != after) & (before != UNKNOWN_LEADER) & (after != UNKNOWN_LEADER)
     lost, elected = differs & (after == NO_BROKER), differs & (before == NO_BROKER)
     return _named((lost, "leader-lost"), (elected, "leader-elected"), (differs, "leader-moved"))
 
@@ -190,7 +191,7 @@ def _behind(
     of_replicas, of_isr, of_leader = own
     more, less = (old, new) if worse else (new, old)
     # The leader first: an offline partition lacks exactly that.
-    leader = [more.leader] if more.leader not in (NO_BROKER, less.leader) else []
+    leader = [more.leader] if more.leader >= 0 and more.leader != less.leader else []
     in_sync = sorted(set(more.isr) - set(less.isr))
     for broker in [*leader, *in_sync]:
         if broker in changed:

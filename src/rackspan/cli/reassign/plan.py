@@ -11,7 +11,7 @@ from msgspec import Meta
 from rackspan import api
 from rackspan.api import Source
 from rackspan.audit import RackPolicy, Severity
-from rackspan.audit.constraints.cluster import alike_racks, partial_racks
+from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines, partial_racks
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
@@ -36,6 +36,7 @@ from rackspan.plan import (
     read_topics_to_move,
     reassignment_file,
 )
+from rackspan.plan.difference import full_disk_lines
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, ReassignmentRequest
 
 REASSIGNMENT: Final = "reassignment file"
@@ -261,9 +262,11 @@ def plan(
     snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
     planned = api.plan_reassignment(snapshot, policy, request, limits)
     columns = planned.columns()
+    difference = api.plan_difference(snapshot, columns, policy)
+    output.warn(full_disk_lines(snapshot, difference))
     document: dict[str, Any] = {
         **plan_document(planned),
-        "difference": difference_document(api.plan_difference(snapshot, columns, policy)),
+        "difference": difference_document(difference),
         "left_unsafe": _left_unsafe(snapshot, policy, planned, request),
     }
     if details:
@@ -342,6 +345,8 @@ def lint(
     snapshot, policy = _read(rack_options.of(source_options.source()), policy_options, exclusion_options)
     found = api.lint_reassignment(snapshot, policy, document, request)
     columns = api.known_reassignments(snapshot, document)
+    difference = api.plan_difference(snapshot, columns, policy)
+    output.warn(full_disk_lines(snapshot, difference))
     violations = sum(finding.severity is Severity.VIOLATION for finding in found)
     written: LintDocument = {
         "summary": {
@@ -351,7 +356,7 @@ def lint(
             "warnings": len(found) - violations,
         },
         "findings": [finding_document(finding) for finding in found],
-        "difference": difference_document(api.plan_difference(snapshot, columns, policy)),
+        "difference": difference_document(difference),
     }
     if details:
         nowhere = [0] * len(columns)
@@ -374,6 +379,7 @@ def _read(
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
     output.warn(alike_racks(read.snapshot, policy))
+    output.warn(failed_log_dir_lines(read.snapshot))
     return read.snapshot, policy
 
 

@@ -42,7 +42,7 @@ from rackspan.plan import (
     all_done,
     refuse_unnamed_cluster,
 )
-from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes, left_to_change
+from rackspan.plan.difference import PlanDifference, columns_toward, full_disk_lines, known_sizes, left_to_change
 from rackspan.plan.execution.observed import ReassignmentStatus
 from rackspan.plan.execution.progress import copy_sizes
 from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
@@ -251,6 +251,7 @@ def _reviewed(
         numbers = [remaining[at][0] for at in positions.tolist()]
         details = details_document(api.partition_differences(read.snapshot, columns, review.policy, numbers))
     difference = api.plan_difference(read.snapshot, columns, review.policy)
+    output.warn(full_disk_lines(read.snapshot, difference))
     return _Reviewed(read.snapshot, state, columns, difference, details)
 
 

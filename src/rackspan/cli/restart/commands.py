@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rackspan import api
+from rackspan.audit.constraints.cluster import failed_log_dir_lines
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.restart.pages import LISTS, restart_plan_page, stop_page
@@ -116,6 +117,7 @@ def safe(
 
     read, judged = api.wait_until_safe(source, judge, wait_seconds)
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    output.warn(failed_log_dir_lines(read.snapshot))
     document = stop_document(read.snapshot, judged)
     output.write(document, output_format, stop_page(document), output.Rows(_STOP_COLUMNS, _stop_rows(document)))
     raise exit_codes.finish(impossible=bool(judged.partial), to_act_on=not judged.safe)
@@ -143,6 +145,7 @@ def plan(
     chosen = None if brokers is None else options.ids("--brokers", brokers)
     read = rack_options.of(guarded(source_options, source_options.source())).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    output.warn(failed_log_dir_lines(read.snapshot))
     request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
     planned = api.plan_restart(read.snapshot, policy_options.policy(), stop, request)
     document = source_options.addressed(restart_plan_document(planned))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.model import Bools, ClusterSnapshot, Int32s, TopicPartition, any_in_row
+from rackspan.model.ids import UNKNOWN_LEADER
 
 IsrPlaces = Mapping[int, Mapping[str, tuple[int, ...]]]
 """Of each broker, by topic, the partitions of whose ISR it is."""
@@ -56,7 +57,7 @@ def preferred_elsewhere(snapshot: ClusterSnapshot, brokers: Collection[int]) -> 
     """The partitions that another broker leads, although their preferred leader is one of these and in sync."""
     rows = snapshot.partitions
     preferred = rows.replicas[:, 0]
-    elsewhere = np.isin(preferred, list(brokers)) & (rows.leader != preferred)
+    elsewhere = np.isin(preferred, list(brokers)) & (rows.leader != preferred) & (rows.leader != UNKNOWN_LEADER)
     elsewhere &= any_in_row(rows.isr == preferred[:, None])
     return tuple(
         TopicPartition(snapshot.topics[rows.topic[row]].name, int(rows.partition[row]))
