@@ -359,8 +359,13 @@ def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets
     for topic in cluster["topics"]:
         for partition in topic["partitions"]:
             broken_disks = failed(cluster, partition)
+            if partition["leader"] == -2 and not lost:
+                # Whoever leads is up, listed or not.
+                here = alive | set(partition["isr"]) - {b["id"] for b in cluster["brokers"]}
+            else:
+                here = alive
             state = one_after(
-                topic, partition, racks, alive, broken_disks, quorum_lost(cluster, policy, lost), policy, surge
+                topic, partition, racks, here, broken_disks, quorum_lost(cluster, policy, lost), policy, surge
             )
             if targets and lost and not state and (partition["adding_replicas"] or partition["removing_replicas"]):
                 target = {**partition, "replicas": staying(partition), "isr": staying(partition)}

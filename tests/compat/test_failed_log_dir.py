@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from rackspan.audit import Finding, RackPolicy, audit
+from rackspan.audit import Finding, RackPolicy, audit, outage
 from rackspan.client.cluster import ConnectionSettings
 from rackspan.kafka_process import KafkaCluster, node_config
-from rackspan.model import NO_BROKER, ClusterSnapshot
+from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import UNKNOWN_LEADER, TopicPartition
 from rackspan.sources.live.cluster import read_cluster
 from tests.kafka_fixtures import create_topic, started
@@ -190,18 +190,26 @@ def test_the_drain_that_is_advised_brings_every_partition_back_into_sync(world: 
 
 def test_a_leader_behind_a_missing_listener_is_not_known_and_never_offline(world: World) -> None:
     create_topic(world.cluster, "hidden", assignment=[[HIDDEN, 1, 2], [1, 2, HIDDEN]])
+    create_topic(world.cluster, "single", assignment=[[HIDDEN]])
     addresses = world.cluster.bootstrap_servers_of(LISTENER).split(",")
     snapshot = world.read(",".join(address for at, address in enumerate(addresses, 1) if at != HIDDEN))
-    hidden = {name: row for name, row in rows(snapshot).items() if name.topic == "hidden"}
-    assert [row.leader for row in hidden.values()] == [UNKNOWN_LEADER, 1]
+    hidden = [row for name, row in rows(snapshot).items() if name.topic in ("hidden", "single")]
+    assert [row.leader for row in hidden] == [UNKNOWN_LEADER, 1, UNKNOWN_LEADER]
     # Kafka lists its replicas as offline, since it has no such listener: their directories are well.
-    assert [row.offline_replicas for row in hidden.values()] == [(), ()]
-    assert not broker(snapshot, HIDDEN).fenced
-    assert [note for note in snapshot.unread if "LISTENER_NOT_FOUND" in note]
-    assert [note for note in snapshot.unread if note.startswith(f"log directories of broker {HIDDEN}: unknown")]
-    assert [
-        one for one in audit(snapshot, RackPolicy()).findings if one.topic == "hidden" and one.constraint == "offline"
-    ] == []
-    # By the listener that every broker has the same partition has its leader.
-    assert [row.leader for name, row in rows(world.read()).items() if name.topic == "hidden"] == [HIDDEN, 1]
-    assert NO_BROKER not in [row.leader for row in hidden.values()]
+    assert [row.offline_replicas for row in hidden] == [(), (), ()]
+    # Nor does Kafka list the broker, fenced or not.
+    assert snapshot.broker(HIDDEN) is None
+    assert [note for note in snapshot.unread if "LISTENER_NOT_FOUND; give the address of a listener" in note]
+    found = [one for one in audit(snapshot, RackPolicy()).findings if one.topic in ("hidden", "single")]
+    assert {one.remedy for one in found if one.constraint == "unknown-broker"} == {
+        "give the address of a listener that every broker has"
+    }
+    now, _ = outage(snapshot, RackPolicy())
+    assert {topic.topic for topic in now.topics if topic.offline} & {"hidden", "single"} == set()
+    assert [one for one in found if one.constraint == "offline" or "bring back" in one.remedy] == []
+    # By the listener that every broker has the same partitions have their leaders.
+    assert [row.leader for name, row in rows(world.read()).items() if name.topic in ("hidden", "single")] == [
+        HIDDEN,
+        1,
+        HIDDEN,
+    ]

@@ -41,7 +41,7 @@ def tree(file: Path) -> ast.Module:
 def responses() -> set[type[WireStruct]]:
     """The response classes that the parsing packages import."""
     imported = (
-        (node.module, alias.name)
+        (node.module or "", alias.name)
         for file in parsing_files()
         for node in ast.walk(tree(file))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rackspan.wire.messages.")
@@ -77,7 +77,7 @@ def read_in(node: ast.AST) -> Iterator[str]:
         if isinstance(inner, ast.Attribute):
             yield inner.attr
         elif isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id == "getattr":
-            yield from (argument.value for argument in inner.args if isinstance(argument, ast.Constant))
+            yield from (str(argument.value) for argument in inner.args if isinstance(argument, ast.Constant))
 
 
 def function(place: str) -> ast.AST:

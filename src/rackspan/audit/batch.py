@@ -40,7 +40,7 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
-from rackspan.model.ids import UNNAMED_RACK, racks_alike
+from rackspan.model.ids import UNKNOWN_LEADER, UNNAMED_RACK, racks_alike
 from rackspan.model.partitions import listed_in
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
@@ -271,6 +271,15 @@ class PartitionBatch:
     def isr_up(self) -> Bools:
         """Which of the replicas in sync can lead: their broker is up, and their log directory works. Shape as `isr`."""
         return np.asarray(self.members.usable[self.isr_index] & ~listed_in(self.rows.isr, self.rows.offline_replicas))
+
+    @cached_property
+    def isr_hidden(self) -> Bools:
+        """Which of the replicas in sync are on brokers that are not listed, of partitions whose leader was not reported. Shape as `isr`.
+
+        Such a broker is up, and Kafka lists it by another listener only: a partition whose leader is down has none.
+        """
+        unlisted = (self.isr_index < 0) & (self.rows.isr != NO_BROKER)
+        return np.asarray(unlisted & (self.rows.leader == UNKNOWN_LEADER)[:, None])
 
     @cached_property
     def staying(self) -> Bools:

@@ -226,6 +226,9 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     alive = _alive_after(batch, lost_racks)
     quorum = quorum_without(batch.members, lost_racks)
     isr_alive = alive[batch.isr_index] & batch.isr_up
+    if not lost_racks:
+        # With a rack it may be lost, since its own is not known.
+        isr_alive |= batch.isr_hidden
     leader_known = batch.rows.leader != UNKNOWN_LEADER
     leader_alive = alive[batch.leader_index] | ~leader_known
     in_sync = count_in_row(isr_alive)

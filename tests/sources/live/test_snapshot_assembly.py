@@ -148,7 +148,12 @@ def unreported(error_code: int, **parts: Any) -> ClusterSnapshot:
 def test_a_leader_without_the_listener_is_not_known_and_the_snapshot_says_so() -> None:
     snapshot = unreported(ErrorCode.LISTENER_NOT_FOUND)
     assert snapshot.partitions.leader.tolist() == [UNKNOWN_LEADER]
-    assert snapshot.unread == ("leaders of 1 partition (a-0): unknown, LISTENER_NOT_FOUND",)
+    assert snapshot.unread == (
+        "leaders of 1 partition (a-0): unknown, LISTENER_NOT_FOUND; give the address of a listener that every broker has",
+    )
+    assert unreported(ErrorCode.UNKNOWN_SERVER_ERROR).unread == (
+        "leaders of 1 partition (a-0): unknown, UNKNOWN_SERVER_ERROR",
+    )
 
 
 @pytest.mark.parametrize("error_code", [ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NONE])
@@ -156,16 +161,6 @@ def test_a_partition_without_a_leader_has_none(error_code: ErrorCode) -> None:
     snapshot = unreported(error_code)
     assert snapshot.partitions.leader.tolist() == [NO_BROKER]
     assert snapshot.unread == ()
-
-
-def test_a_broker_that_is_up_without_the_listener_is_named() -> None:
-    without = Broker(BrokerId(2), RackId("r2"))
-    brokers = (BROKERS[0], without, Broker(BrokerId(3), fenced=True))
-    note = unreported(ErrorCode.NONE, brokers=brokers, reachable=frozenset({1})).unread
-    assert note == (
-        "log directories of broker 2: unknown, it has no listener of the name that was connected to; give the address of a listener "
-        "that every broker has",
-    )
 
 
 def test_of_the_offline_replicas_only_those_on_brokers_that_are_up_are_in_failed_directories() -> None:

@@ -26,7 +26,7 @@ from rackspan.model import (
 from rackspan.model.ids import UNKNOWN_LEADER
 from rackspan.model.snapshot import SIZES
 from rackspan.plan.execution.observed import InFlight
-from rackspan.text import count_noun, noun_and_ids
+from rackspan.text import count_noun
 from rackspan.wire.messages.metadata import MetadataResponsePartition, MetadataResponseTopic
 
 _NO_REASSIGNMENT = InFlight(())
@@ -84,7 +84,7 @@ def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot
         controllers=tuple(controllers(responses)),
         partial=(
             *responses.notes,
-            *_listener_notes(responses),
+            *_leader_notes(responses),
             *_log_dir_notes(responses.log_dirs),
             *size_notes,
             *_hidden_notes(responses),
@@ -185,21 +185,17 @@ def _leader_unknown(row: MetadataResponsePartition) -> bool:
     return row.leader_id == NO_BROKER and row.error_code not in (ErrorCode.NONE, ErrorCode.LEADER_NOT_AVAILABLE)
 
 
-def _listener_notes(responses: ClusterResponses) -> Iterator[str]:
-    """Notes on leaders that are not known, and on brokers that are up and have no listener of the name that was read."""
-    unknown: dict[str, list[TopicPartition]] = defaultdict(list)
+def _leader_notes(responses: ClusterResponses) -> Iterator[str]:
+    """Notes on leaders that are not known, one for each reason."""
+    unknown: dict[ErrorCode, list[TopicPartition]] = defaultdict(list)
     for _, partition, row in _rows(responses.topics):
         if _leader_unknown(row):
-            unknown[error_code(row.error_code).name].append(partition)
+            unknown[error_code(row.error_code)].append(partition)
     for code, partitions in unknown.items():
-        yield f"leaders of {count_noun(len(partitions), 'partition')} ({listed(partitions)}): unknown, {code}"
-    hidden = [broker.id for broker in responses.brokers if not broker.fenced and broker.host is None]
-    hidden = [broker for broker in hidden if broker not in responses.reachable]
-    if hidden:
-        have = "it has" if len(hidden) == 1 else "they have"
+        reached = "; give the address of a listener that every broker has"
         yield (
-            f"log directories of {noun_and_ids('broker', hidden)}: unknown, {have} no listener of the name that was connected to; "
-            "give the address of a listener that every broker has"
+            f"leaders of {count_noun(len(partitions), 'partition')} ({listed(partitions)}): unknown, {code.name}"
+            f"{reached if code is ErrorCode.LISTENER_NOT_FOUND else ''}"
         )
 
 
