@@ -235,3 +235,10 @@ def test_a_remedy_names_the_rack_once_for_all_its_brokers() -> None:
     assert [finding.remedy for finding in one_of_two if finding.constraint == "fenced-broker"] == [
         "bring back broker 2"
     ]
+
+
+def test_a_partition_whose_leader_is_behind_another_listener_is_online_and_may_be_lost_with_any_rack() -> None:
+    snapshot = of_one_topic({1: "a", 2: "b"}, [[9, 1]], isr=[[9]], leader=[-2])
+    now, losses = outage(snapshot, RackPolicy())
+    assert now.topics == ()
+    assert [loss.total("offline") for loss in losses] == [1, 1]

@@ -352,6 +352,8 @@ def test_the_last_copies_in_sync_are_not_replaced_and_a_broker_whose_listener_is
         return [one.remedy for one in violations(snapshot, RackPolicy())]
 
     assert remedies([1, 2], 1, []) == ["bring back broker 9, or rackspan reassign plan --drain 9"]
+    # Nobody else is in sync: there is nothing to copy from.
+    assert remedies([9], 9, []) == ["bring back broker 9"]
     hidden = ["give the address of a listener that every broker has"]
     assert remedies([1, 9], 1, []) == hidden
     # Broker 9, which is not listed, is the last in sync and leads, since the partition has a leader.

@@ -8,7 +8,16 @@ from typing import Any
 
 from rackspan.audit import RackPolicy
 from rackspan.restart import BlockOn, StopPolicy
-from tests.audit.brute_force import dead_voters, min_racks, min_replicas, one_after, quorum_lost, rack_of, voters
+from tests.audit.brute_force import (
+    dead_voters,
+    failed,
+    min_racks,
+    min_replicas,
+    one_after,
+    quorum_lost,
+    rack_of,
+    voters,
+)
 
 Document = dict[str, Any]
 
@@ -274,7 +283,9 @@ def harmed_now(cluster: Document, topic: Document, partition: Document, policy: 
     """The harm that a partition has without any stop, in words; empty if it has none."""
     up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
     lost = quorum_lost(cluster, policy, set())
-    states = one_after(topic, partition, rack_of(cluster, policy), up, lost, policy, Counter())
+    states = one_after(
+        topic, partition, rack_of(cluster, policy), up, failed(cluster, partition), lost, policy, Counter()
+    )
     in_sync = brokers_in_words([broker for broker in partition["isr"] if broker in up])
     if "offline" in states:
         return f"it has no leader now; in sync: {in_sync}"

@@ -10,6 +10,7 @@ from rackspan.audit import RackPolicy
 from rackspan.model import BrokerId, ClusterSnapshot, Controller
 from rackspan.model.partitions import padded_lists
 from rackspan.restart import RestartPlan, RestartRequest, judge_stop, plan_restart
+from rackspan.restart.planner import all_up
 from rackspan.restart.search import LowerBound
 from tests.audit.brute_force import dead_voters, document, rack_of, voters
 from tests.depth import at_depth
@@ -237,6 +238,8 @@ def test_a_replica_in_a_failed_log_directory_is_not_one_that_will_be_in_sync() -
     snapshot = of_one_topic(
         racks, [[3, 1, 2]], isr=[[1, 2]], config={"min.insync.replicas": "2"}, more={"offline_replicas": [[3]]}
     )
+    (row,) = all_up(snapshot, RackPolicy(), frozenset()).partitions
+    assert (row.isr, row.leader) == ((1, 2), 1)
     planned = plan_restart(snapshot)
     # Whichever of the two others stops, one is left.
     assert [blocked.broker for blocked in planned.blocked] == [1, 2]

@@ -280,3 +280,11 @@ def test_the_last_replica_in_sync_on_a_failed_disk_is_not_one_that_a_stop_takes_
     assert judged.safe
     (already,) = judged.already
     assert already.reason == "it has no leader now; in sync: no broker"
+
+
+def test_the_last_replica_in_sync_on_a_failed_disk_is_not_in_sync_at_the_end_of_a_reassignment_either() -> None:
+    moving = {"adding_replicas": [[1]], "removing_replicas": [[]], "offline_replicas": [[2]]}
+    snapshot = of_one_topic({1: "a", 2: "b"}, [[2, 1]], isr=[[2]], leader=[-1], more=moving)
+    rows = in_sync_rows(snapshot_batch(snapshot, RackPolicy()), StopPolicy())
+    # Index 1 is broker 2.
+    assert 1 not in rows.brokers[rows.by_target].ravel().tolist()
