@@ -130,6 +130,7 @@ def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnaps
             "throttle-left-behind",
             "controller-quorum-spread",
             "dead-controller",
+            "failed-log-dir",
             "fenced-broker",
         }
         assert finding.reason

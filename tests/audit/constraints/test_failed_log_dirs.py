@@ -127,3 +127,10 @@ def test_nothing_that_loses_records_is_advised_where_it_is_not_known_who_was_in_
     # Broker 1 is in sync and up: no election loses anything, once there are controllers to hold it.
     (found,) = findings(last_in_sync([3, 1, 2], [3, 1], [3]), "offline")
     assert found.remedy == "repair the disk of broker 3 with what is on it, and restart it"
+
+
+def test_a_broker_that_holds_nothing_is_not_to_be_drained() -> None:
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "b"}, [[1, 2]])
+    *others, empty = snapshot.brokers
+    (found,) = findings(replace(snapshot, brokers=(*others, replace(empty, failed_log_dirs=("/d",)))), "failed-log-dir")
+    assert found.remedy == "repair or replace its disk and restart broker 3"

@@ -202,7 +202,7 @@ def failed_log_dirs(members: ClusterMembers, loads: BrokerLoads, *, every_topic:
         if broker.fenced or not (broker.failed_log_dirs or held):
             continue
         remedy = _repair(int(broker.id), last, every_topic=every_topic)
-        if not last and members.spread_without((int(broker.id),), widest):
+        if loads.replicas[index] and not last and members.spread_without((int(broker.id),), widest):
             remedy += f", or {PlanCommand(drain=(int(broker.id),))}"
         yield Finding(
             constraint="failed-log-dir",
