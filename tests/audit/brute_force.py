@@ -360,7 +360,7 @@ def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets
         for partition in topic["partitions"]:
             broken_disks = failed(cluster, partition)
             if partition["leader"] == -2 and not lost:
-                # Whoever leads is up, listed or not.
+                # The leader is up, listed or not.
                 here = alive | set(partition["isr"]) - {b["id"] for b in cluster["brokers"]}
             else:
                 here = alive

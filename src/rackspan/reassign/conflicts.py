@@ -223,15 +223,15 @@ def leaderless(snapshot: ClusterSnapshot, rows: Int64s) -> Iterator[str]:
 
 def _bring_back_in_sync(snapshot: ClusterSnapshot, rows: Int64s) -> str:
     """What brings these partitions back; what loses records comes last, and only if it is read that nothing in sync is up."""
-    taken = snapshot.partitions.take(rows)
+    selected = snapshot.partitions.take(rows)
     up = [int(broker.id) for broker in snapshot.brokers if not broker.fenced]
-    in_sync = np.unique(taken.isr[taken.isr != NO_BROKER]).tolist()
-    failed = np.intersect1d(taken.offline_replicas, [broker for broker in in_sync if broker in up]).tolist()
+    in_sync = np.unique(selected.isr[selected.isr != NO_BROKER]).tolist()
+    failed = np.intersect1d(selected.offline_replicas, [broker for broker in in_sync if broker in up]).tolist()
     remedy = f"bring back a replica that was in sync{f' ({_broker_list(in_sync)})' if in_sync else ''}"
     if failed:
         remedy += f", which needs the disk of {_broker_list(failed)} repaired with what is on it"
-    able_isr, able = (_able(taken, brokers, up) for brokers in (taken.isr, taken.replicas))
-    if bool((~any_in_row(able_isr) & any_in_row(taken.isr != NO_BROKER) & any_in_row(able)).any()):
+    able_isr, able = (_able(selected, brokers, up) for brokers in (selected.isr, selected.replicas))
+    if bool((~any_in_row(able_isr) & any_in_row(selected.isr != NO_BROKER) & any_in_row(able)).any()):
         lost = f"the {'disk' if len(in_sync) == 1 else 'disks'} of {_broker_list(in_sync)} {'is' if len(in_sync) == 1 else 'are'}"
         remedy += (
             f"; only if {lost} lost for good, an unclean election, which loses the records that the other replicas lack"

@@ -223,7 +223,7 @@ def without_keys(rows: pa.Table) -> pa.Table:
 
 
 def _log_dirs(broker: Broker) -> list[str]:
-    """What is hashed of a broker's log directories: nothing if they are well, as in releases that did not read them."""
+    """State of a broker's log directories, as it is hashed: nothing if they are well, as in releases that did not read them."""
     return [
         *(["cordoned"] if broker.cordoned else []),
         *(["failed", *broker.failed_log_dirs] if broker.failed_log_dirs else []),
