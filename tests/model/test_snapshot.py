@@ -45,6 +45,17 @@ def snapshot(
     )
 
 
+ELSEWHERE = (
+    "adding_replicas or removing_replicas names a broker that is not one of its replicas, which Kafka never reports; "
+    "take the snapshot again"
+)
+
+
+def moving(adding: Sequence[int] = (), removing: Sequence[int] = ()) -> ClusterSnapshot:
+    """The second partition is on brokers 1 and 2, and being reassigned."""
+    return snapshot(replicas=[[1], [1, 2]], adding=[[], adding], removing=[[], removing])
+
+
 WRONG_ROWS = {
     "orders-1: a broker id in isr is negative; fix it in the file": lambda: snapshot(isr=[[1], [-2]]),
     "orders-1: a broker id in replicas is negative; fix it in the file": lambda: snapshot(replicas=[[1], [1, -2]]),
@@ -57,6 +68,16 @@ WRONG_ROWS = {
     "orders--1: a partition id is negative; fix it in the file": lambda: snapshot(partition=[-1, 0]),
     "orders-7: listed twice; leave one of them out": lambda: snapshot(partition=[7, 7]),
     "orders-1: isr names a broker twice; fix it in the file": lambda: snapshot(isr=[[1], [2, 1, 2]]),
+    "orders-1: adding_replicas names a broker twice; fix it in the file": lambda: moving(adding=[2, 2]),
+    "orders-1: removing_replicas names a broker twice; fix it in the file": lambda: moving(removing=[2, 2]),
+    f"orders-1: {ELSEWHERE}": lambda: moving(adding=[3]),
+    f"orders-1: {ELSEWHERE} ": lambda: moving(removing=[3]),
+    "orders-1: a broker is in adding_replicas and in removing_replicas, which Kafka never reports; take the snapshot again": lambda: (
+        moving(adding=[2], removing=[2])
+    ),
+    "orders-1: removing_replicas names all of its replicas, which Kafka never reports; take the snapshot again": lambda: (
+        moving(removing=[1, 2])
+    ),
 }
 
 
@@ -64,7 +85,7 @@ WRONG_ROWS = {
 def test_a_wrong_row_is_refused_by_its_topic_and_partition(line: str) -> None:
     with pytest.raises(InvalidSnapshot) as refused:
         WRONG_ROWS[line]()
-    assert str(refused.value) == line
+    assert str(refused.value) == line.strip()
 
 
 def test_a_partition_of_a_topic_that_is_not_there_is_refused() -> None:
@@ -166,8 +187,8 @@ def test_what_could_not_be_read_and_is_needed_leaves_out_the_sizes() -> None:
         (snapshot(), False),
         (snapshot(partial=("sizes of broker 3",)), False),
         (snapshot(adding=[[], [1]]), True),
-        (snapshot(removing=[[1], []]), True),
-        (snapshot(adding=[[1], []], removing=[[1], []]), True),
+        (snapshot(replicas=[[1, 2], [1]], removing=[[2], []]), True),
+        (snapshot(replicas=[[1, 2], [1]], adding=[[2], []], removing=[[1], []]), True),
         (snapshot(partial=("reassignments under way: no permission",)), True),
     ],
 )

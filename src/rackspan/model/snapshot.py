@@ -18,6 +18,7 @@ from rackspan.model.partitions import (
     PartitionColumns,
     any_in_row,
     any_outside,
+    lengths,
     sorted_in_row,
 )
 from rackspan.model.topic import Topic
@@ -164,6 +165,20 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
             any_outside(rows.offline_replicas, rows.replicas),
             "offline_replicas names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
         ),
+        (_twice_in_row(rows.adding_replicas), "adding_replicas names a broker twice; fix it in the file"),
+        (_twice_in_row(rows.removing_replicas), "removing_replicas names a broker twice; fix it in the file"),
+        (
+            any_outside(rows.adding_replicas, rows.replicas) | any_outside(rows.removing_replicas, rows.replicas),
+            "adding_replicas or removing_replicas names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
+        (
+            _any_in_both(rows.adding_replicas, rows.removing_replicas),
+            "a broker is in adding_replicas and in removing_replicas, which Kafka never reports; take the snapshot again",
+        ),
+        (
+            lengths(rows.replicas) == lengths(rows.removing_replicas),
+            "removing_replicas names all of its replicas, which Kafka never reports; take the snapshot again",
+        ),
     ):
         if wrong.any():
             refuse(int(np.argmax(wrong)), why)
@@ -177,6 +192,13 @@ def _same_as_previous(rows: PartitionColumns) -> Bools:
     same = np.zeros(len(rows), dtype=np.bool_)
     same[1:] = (rows.topic[1:] == rows.topic[:-1]) & (rows.partition[1:] == rows.partition[:-1])
     return same
+
+
+def _any_in_both(some: Int32s, others: Int32s) -> Bools:
+    both = np.zeros(len(some), dtype=np.bool_)
+    for column in some.T:
+        both |= (column != NO_BROKER) & any_in_row(others == column[:, None])
+    return both
 
 
 def _twice_in_row(matrix: Int32s) -> Bools:

@@ -162,7 +162,8 @@ def _rows(
 
 def _of_known_replicas(reassignment: InFlight | None, row: MetadataResponsePartition) -> InFlight:
     """The part of a reassignment that matches the replicas in Metadata: the two responses are not simultaneous."""
-    if reassignment is None:
+    if reassignment is None or set(reassignment.removing).issuperset(row.replica_nodes):
+        # Metadata is from before it began.
         return _NO_REASSIGNMENT
     return InFlight(
         reassignment.replicas,
