@@ -28,11 +28,18 @@ def test_a_preferred_leader_that_a_reassignment_may_still_copy_to_counts_as_lead
         {1: "a", 2: "b", 3: "c"},
         [[3, 1, 2], [3, 1, 2]],
         leader=[1, 1],
-        isr=[[1, 2, 3], [1, 2]],
+        isr=[[1, 2, 3], [1, 2, 3]],
         more={"adding_replicas": [[], [3]]},
     )
     found = loads(snapshot_batch(snapshot, RackPolicy()))
     assert (found.preferred.tolist(), found.preferred_led.tolist()) == ([0, 0, 2], [0, 0, 1])
+
+
+def test_a_preferred_leader_that_no_election_can_bring_back_counts_as_leading() -> None:
+    """All partitions prefer broker 3. The first has no leader, of the second 3 is not in sync, the third is led by 1 and can be by 3."""
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, [[3, 1, 2]] * 3, leader=[-1, 1, 1], isr=[[3], [1, 2], [1, 2, 3]])
+    found = loads(snapshot_batch(snapshot, RackPolicy()))
+    assert (found.preferred.tolist(), found.preferred_led.tolist()) == ([0, 0, 3], [0, 0, 2])
 
 
 def _brokers(sizes: list[int]) -> list[Broker]:
