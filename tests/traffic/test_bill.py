@@ -79,12 +79,24 @@ def test_the_bill_is_the_one_computed_by_hand(price_list: PriceFile, from_leader
     assert not near.unpriced
 
 
-@pytest.mark.parametrize("entries", [[], [price(["replicate"], BOTH, None)], [price(["replicate"], ["source"], 0.01)]])
-def test_a_price_that_is_not_known_is_listed_apart_and_is_not_zero(entries: list[dict[str, object]]) -> None:
+@pytest.mark.parametrize(
+    ("entries", "side"),
+    [
+        ([], None),
+        ([price(["replicate"], BOTH, None)], None),
+        ([price(["replicate"], ["source"], 0.01)], "destination"),
+        ([price(["replicate"], ["source"], None), price(["replicate"], ["destination"], 0.01)], "source"),
+    ],
+)
+def test_a_price_that_is_not_known_is_listed_apart_and_is_not_zero(
+    entries: list[dict[str, object]], side: str | None
+) -> None:
+    """Of one side alone, the other is named, with what to write where a cloud does not charge it."""
+    has_none = f": its {side} has none; write 0 in the price file if that is free" if side else ""
     found = bill(flows(follower_fetching=True), prices(price(["produce"], BOTH, 0.01), *entries))
     assert found.money == 10_125
     assert {(row.path, row.money, row.reason) for row in found.unpriced} == {
-        ("replicate", None, "the price of replicate is not known")
+        ("replicate", None, f"the price of replicate is not known{has_none}")
     }
 
 

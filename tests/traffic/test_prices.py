@@ -54,6 +54,16 @@ def test_a_price_file_is_read_key_by_key() -> None:
     )
 
 
+@pytest.mark.parametrize("day", ["2026-13-45", "2026-02-30", "0000-01-01"])
+def test_a_day_that_the_calendar_does_not_have_is_refused(day: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        price_file(TEXT.replace("2026-11-01", day))
+    assert (
+        str(refused.value)
+        == f"price file: price 1: read_on is {day!r}, not a day such as 2026-11-21; write the day on which it was read"
+    )
+
+
 def test_equal_prices_are_one_text_in_whatever_order_they_were_listed() -> None:
     lines = TEXT.splitlines()
     turned = "\n".join([lines[0], lines[3] + ",", *lines[1:2], lines[2].rstrip(","), lines[4]])

@@ -84,8 +84,9 @@ class Terms:
         """What the measured figures are multiplied by."""
         return Fraction(MONTH_SECONDS) / Fraction(self.seconds)
 
-    def are_enough(self, size_bytes: int) -> bool:
-        return size_bytes * self.a_month >= max(1, self.least_bytes_a_month)
+    def are_enough(self, size_bytes: int, *, more_than: int = 0) -> bool:
+        """Whether so many measured bytes are worth advice; never if they are no more than what rounding makes of none."""
+        return size_bytes > more_than and size_bytes * self.a_month >= max(1, self.least_bytes_a_month)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,9 @@ def saving(remedy: Remedy, now: Sequence[TrafficFlow], then: Sequence[TrafficFlo
     saved.subtract(_across(then))
     money = _money(saved, terms.prices, terms.a_month)
     charged = saved if terms.prices is None or money is None else _charged(saved, terms.prices)
-    if not terms.are_enough(sum(charged.values())) or (money is not None and money <= 0):
+    # Equal parts of bytes are rounded, each by less than one.
+    rounded = len(now) + len(then)
+    if not terms.are_enough(sum(charged.values()), more_than=rounded) or (money is not None and money <= 0):
         return None
     return Advice(
         Concern.MONEY,

@@ -67,6 +67,7 @@ def _why_unpriced(flow: TrafficFlow, prices: PriceFile) -> str | None:
         return "a rack is not known"
     if flow.size_bytes is None:
         return "the bytes are not known"
-    if prices.per_byte(flow.link.path) is None:
-        return f"the price of {flow.link.path} is not known"
-    return None
+    unknown = prices.unknown_sides(flow.link.path)
+    if len(unknown) == 1:
+        return f"the price of {flow.link.path} is not known: its {unknown[0]} has none; write 0 in the price file if that is free"
+    return f"the price of {flow.link.path} is not known" if unknown else None

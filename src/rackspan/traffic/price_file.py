@@ -1,5 +1,6 @@
 """The price file as a declared document. It is read where commands run: executors of Spark need not have msgspec."""
 
+from datetime import date
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
@@ -32,6 +33,16 @@ class PriceDocument(Struct, forbid_unknown_fields=True):
     prices: tuple[PriceEntry, ...]
 
 
+def _refuse_no_day(number: int, read_on: str | None) -> None:
+    try:
+        if read_on is not None:
+            date.fromisoformat(read_on)
+    except ValueError:
+        raise UsageError(
+            f"price file: price {number}: read_on is {read_on!r}, not a day such as 2026-11-21; write the day on which it was read"
+        ) from None
+
+
 def price_file(content: str | bytes) -> PriceFile:
     """The value of a price file. Errors: UsageError, naming the key; NotJson."""
     try:
@@ -39,7 +50,8 @@ def price_file(content: str | bytes) -> PriceFile:
     except InvalidDocument as error:
         raise UsageError(str(error)) from None
     prices: dict[tuple[TrafficPath, Side], Price] = {}
-    for entry in declared.prices:
+    for number, entry in enumerate(declared.prices, start=1):
+        _refuse_no_day(number, entry.read_on)
         price = Price(entry.paths, entry.sides, entry.amount, entry.unit, entry.source, entry.read_on)
         for key in ((path, side) for path in price.paths for side in price.sides):
             if key in prices:

@@ -49,16 +49,17 @@ class PriceFile:
     currency: str
     prices: Mapping[tuple[TrafficPath, Side], Price]
 
+    def unknown_sides(self, path: TrafficPath) -> list[Side]:
+        """The sides of a path whose price is not listed, or listed as unknown."""
+        return [side for side in Side if (price := self.prices.get((path, side))) is None or price.amount is None]
+
     def per_byte(self, path: TrafficPath) -> Fraction | None:
         """The price of a byte that crosses racks, both sides together; None if one side's is unknown."""
-        total = Fraction(0)
-        for side in Side:
-            price = self.prices.get((path, side))
-            if price is None or price.amount is None:
-                return None
-            # The decimal digits of the file, not the nearest binary fraction, so that bills add up.
-            total += Fraction(str(price.amount)) / UNIT_BYTES[price.unit]
-        return total
+        if self.unknown_sides(path):
+            return None
+        prices = (self.prices[path, side] for side in Side)
+        # The decimal digits of the file, not the nearest binary fraction, so that bills add up.
+        return sum((Fraction(str(price.amount)) / UNIT_BYTES[price.unit] for price in prices), Fraction(0))
 
 
 def prices_json(prices: PriceFile) -> str:
