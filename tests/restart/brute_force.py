@@ -59,11 +59,7 @@ def states_of(cluster: Document, partition: Document) -> list[tuple[list[int], i
     states = [(now, len(partition["replicas"]), "")]
     if partition["adding_replicas"] or partition["removing_replicas"]:
         stays = [replica for replica in partition["replicas"] if replica not in partition["removing_replicas"]]
-        at_end = [
-            replica
-            for replica in stays
-            if replica in up and (replica in now or replica in partition["adding_replicas"])
-        ]
+        at_end = [replica for replica in stays if replica in up]
         states.append((at_end, len(stays), ", once its reassignment has ended"))
     return states
 
@@ -86,12 +82,12 @@ def worse(
     if left == in_sync:
         return False
     config = topic["config"].get("min.insync.replicas")
-    if config is None:
+    if config is None and replicas > 1:
         return True
     blocked_by = {one.value for one in stop.block_on}
     if not left:
         return replicas > 1 or "rf1" in blocked_by
-    minimum = min(int(config), replicas)
+    minimum = min(int(config or 1), replicas)
     if len(left) < minimum:
         return True
     racks, k = rack_of(cluster, policy), min_racks(topic, policy)

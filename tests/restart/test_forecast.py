@@ -78,6 +78,15 @@ def test_the_bytes_are_known_only_if_every_size_is() -> None:
     assert found.survivors == (SurvivorLoad(1, 1, 2, None, None),)
 
 
+@pytest.mark.parametrize("size", [2**53 + 1, 2**63 - 1])
+def test_bytes_are_summed_exactly_and_sizes_beyond_any_log_do_not_overflow(size: int) -> None:
+    believed = min(size, 2**50)
+    (found,) = forecasts_of([[0, 1], [1, 0]], [0], more={"size_bytes": [size, 1]})
+    assert found.survivors == (SurvivorLoad(1, 1, 2, 1, believed + 1),)
+    (found,) = forecasts_of([[0, 1]] * 9 + [[1, 0]], [0], more={"size_bytes": [2**50] * 9 + [1]})
+    assert found.survivors == (SurvivorLoad(1, 1, 10, 1, 9 * 2**50 + 1),)
+
+
 def test_at_its_minimum_is_what_loses_a_replica_and_keeps_exactly_so_many() -> None:
     every = [[0, 1, 2], [1, 2, 3], [0, 1], [0, 1, 2, 3], [0]]
     assert [one.at_minimum for one in forecasts_of(every, [0], [3], [0, 3], [1], minimum=2)] == [1, 1, 3, 2]

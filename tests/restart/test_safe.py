@@ -4,11 +4,13 @@ from random import Random
 
 import pytest
 
-from rackspan.restart import StopJudgement, judge_stop
+from rackspan.audit import RackPolicy
+from rackspan.restart import StopJudgement, judge_stop, plan_restart
 from tests.audit.brute_force import document
 from tests.depth import at_depth
 from tests.restart.brute_force import Lists, is_safe, lists, subsets
 from tests.restart.clusters import random_cluster, random_policies
+from tests.snapshots import of_one_topic
 
 
 def check_every_subset(seed: int, brokers_most: int) -> int:
@@ -47,6 +49,24 @@ def listed(seed: int) -> set[str]:
         assert judged_lists(judge_stop(snapshot, stopped, policy, stop)) == expected, (seed, stopped)
         names |= {name for name, found in expected.items() if found}
     return names
+
+
+def test_a_minimum_that_is_not_known_decides_nothing_of_a_single_replica() -> None:
+    """Brokers count a minimum as at most the replicas there are."""
+    of_one = of_one_topic({1: "a", 2: "b"}, [[1]])
+    judged = judge_stop(of_one, {1}, RackPolicy())
+    assert (judged.safe, judged.partial, len(judged.single_replica)) == (True, (), 1)
+    assert plan_restart(of_one).partial == ()
+    of_two = judge_stop(of_one_topic({1: "a", 2: "b"}, [[1], [1, 2]]), {1}, RackPolicy())
+    assert (of_two.safe, len(of_two.partial)) == (False, 1)
+
+
+def test_a_replica_that_lags_and_stays_is_in_sync_once_the_reassignment_has_ended() -> None:
+    """Kafka does not end it before: with brokers 2 and 3 in sync at the end, one of them may stop."""
+    more = {"adding_replicas": [[3]], "removing_replicas": [[1]]}
+    config = {"min.insync.replicas": "1"}
+    moving = of_one_topic({1: "a", 2: "b", 3: "c"}, [[2, 3, 1]], isr=[[1, 3]], leader=[1], config=config, more=more)
+    assert judge_stop(moving, {3}, RackPolicy()).safe
 
 
 @pytest.mark.slow

@@ -230,10 +230,11 @@ def test_what_has_no_margin_is_counted_once_for_the_chosen_brokers() -> None:
 
 
 def test_a_plan_names_what_could_not_be_read() -> None:
-    snapshot = of_one_topic({1: "a", 2: "b"}, [[1]], partial=("racks: unknown", "sizes of broker 1: unknown"))
+    partial = ("racks: unknown", "sizes of broker 1: unknown")
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "b"}, [[1, 2]], partial=partial)
     unread = "min.insync.replicas of orders: not in the snapshot; take it with rackspan snapshot"
     assert plan_restart(snapshot).partial == ("racks: unknown", unread)
-    assert plan_restart(snapshot, request=RestartRequest(frozenset({2}))).partial == ("racks: unknown",)
+    assert plan_restart(snapshot, request=RestartRequest(frozenset({3}))).partial == ("racks: unknown",)
 
 
 def test_a_batch_of_no_broker_is_refused() -> None:

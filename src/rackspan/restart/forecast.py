@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.audit import PartitionBatch
+from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.audit.outage import first_electable
 from rackspan.model import UNKNOWN_SIZE, Bools, Int32s, Int64s, count_in_row
 from rackspan.restart.stopping import InSyncRows, marks, touched
@@ -52,7 +53,7 @@ def forecasts(
     """
     size = len(batch.members.rack_map.broker_ids)
     known = not bool((batch.rows.size_bytes == UNKNOWN_SIZE).any())
-    weight = np.where(known, batch.rows.size_bytes, 0)
+    weight = np.where(known, np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX), 0)
     standing = batch.members.usable.copy()
     if fenced is not None:
         standing[:-1] &= ~fenced
@@ -102,7 +103,10 @@ def _first_of(batch: PartitionBatch, partitions: Int64s, up: Bools) -> Int32s:
 def _loads(leader: Int32s, weight: Int64s, size: int) -> tuple[Int64s, Int64s]:
     led = leader >= 0
     counts = np.bincount(leader[led], minlength=size)
-    return counts, np.bincount(leader[led], weights=weight[led], minlength=size).astype(np.int64)
+    held = np.zeros(size, dtype=np.int64)
+    # With integers: a bincount by weights would lose bytes beyond 2^53.
+    np.add.at(held, leader[led], weight[led])
+    return counts, held
 
 
 def _largest(after: Int64s, now: Int64s, up: "np.ndarray[tuple[int], np.dtype[np.bool_]]") -> float:

@@ -145,7 +145,8 @@ def unknown_controllers(members: ClusterMembers) -> Iterator[str]:
 
 def unknown_minimums(snapshot: ClusterSnapshot, batch: PartitionBatch, rows: InSyncRows) -> Iterator[str]:
     """A line on topics of these rows whose min.insync.replicas is not in the snapshot: it may be anything."""
-    codes = np.unique(batch.rows.topic[rows.row[~rows.accepted]]).tolist()
+    # Of a single replica brokers require one, whatever the value.
+    codes = np.unique(batch.rows.topic[rows.row[~rows.accepted & (rows.replicas > 1)]]).tolist()
     unknown = [snapshot.topics[code].name for code in codes if MIN_INSYNC_REPLICAS not in snapshot.topics[code].config]
     # A live snapshot has reported it already, with the missing right.
     if unknown and not any(note.startswith(MIN_INSYNC_REPLICAS) for note in snapshot.partial):

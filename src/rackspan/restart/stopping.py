@@ -204,12 +204,11 @@ def in_sync_rows(batch: PartitionBatch, policy: StopPolicy) -> InSyncRows:
 
 
 def _in_sync_at_the_end(batch: PartitionBatch) -> Int32s:
-    """Broker index of each replica that stays and is in sync once those being copied are. Shape as `replicas`."""
-    in_sync = np.zeros(batch.rows.replicas.shape, dtype=np.bool_)
-    for column in batch.rows.isr.T:
-        in_sync |= (batch.rows.replicas == column[:, None]) & (column != -1)[:, None]
-    up = batch.members.usable[batch.replica_index] & ~batch.on_failed_log_dir
-    stays = batch.staying & up & (in_sync | batch.being_copied)
+    """Broker index of each replica that stays and is up. Shape as `replicas`.
+
+    Kafka ends a reassignment once every replica that stays is in sync, those that lag now too.
+    """
+    stays = batch.staying & batch.members.usable[batch.replica_index] & ~batch.on_failed_log_dir
     return np.where(stays, batch.replica_index, np.int32(-1))
 
 
