@@ -284,7 +284,11 @@ def test_a_target_of_as_many_replicas_that_ends_a_survival_is_a_violation() -> N
     snapshot = orders([1, 2, 3], isr=[2, 3])
     brokers = tuple(replace(broker, fenced=broker.id == 1) for broker in snapshot.brokers if broker.id < 5)
     found = severities(replace(snapshot, brokers=brokers), move(1, 4, 3))
-    assert found == {"survives-rack-loss": "violation", "plan-needless-moves": "warning"}
+    assert found == {
+        "survives-rack-loss": "violation",
+        "plan-needless-moves": "warning",
+        "plan-fenced-broker": "warning",
+    }
 
 
 def test_a_minimum_above_the_factor_refuses_writes_as_soon_as_replicas_are_added() -> None:
@@ -448,6 +452,18 @@ def test_several_brokers_of_a_finding_are_listed_in_the_order_of_the_file() -> N
             "give --replication-factor N where it is meant, or keep the factor",
         ),
     }
+
+
+def test_a_replica_that_stays_on_a_fenced_broker_holds_up_the_end_of_a_move() -> None:
+    """Broker 6 is fenced. Kafka ends a move once every replica of it is in sync, so one that only reorders does not wait."""
+    assert reasons(orders([1, 3, 6], isr=[1, 3]), move(2, 3, 6))["plan-fenced-broker"] == (
+        "replicas stay on fenced brokers: 6; the move ends once they are back in sync",
+        "bring them back first, or name others",
+    )
+    assert severities(orders([1, 3, 6], isr=[1, 3]), move(2, 3, 6))["plan-fenced-broker"] == "warning"
+    assert "plan-fenced-broker" in severities(orders([1, 3, 6], isr=[1, 3]), move(1, 6))
+    assert "plan-fenced-broker" not in severities(orders([1, 3, 6], isr=[1, 3]), move(3, 1, 6))
+    assert "plan-fenced-broker" not in severities(orders([1, 3, 6], isr=[1, 3]), move(1, 3, 5))
 
 
 def test_a_partition_that_moves_already_has_its_remedy() -> None:

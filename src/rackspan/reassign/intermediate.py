@@ -1,9 +1,25 @@
 """The state between the first request of a reassignment and its end: old and new replicas together."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from rackspan.audit import PartitionBatch, effective_min_isr
-from rackspan.model import NO_BROKER, Bools, Int32s, Int64s, lengths
+from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, any_in_row, lengths
+from rackspan.reassign.reassignment_plan import ReassignmentColumns
+from rackspan.text import count_noun, noun_and_ids
+
+
+def waits_for_fenced(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> Iterator[str]:
+    """A line on fenced brokers that keep replicas of partitions that move: Kafka ends a move once all of its replicas are in sync."""
+    moves = (columns.additions > 0) | (lengths(columns.replicas) != lengths(columns.undo))
+    fenced = np.array([int(broker.id) for broker in snapshot.brokers if broker.fenced], dtype=np.int32)
+    held = np.isin(columns.replicas, fenced) & moves[:, None]
+    if held.any():
+        brokers = np.unique(columns.replicas[held]).tolist()
+        are, keep, they_are = ("is", "keeps", "it is") if len(brokers) == 1 else ("are", "keep", "they are")
+        count = count_noun(int(any_in_row(held).sum()), "partition", ",")
+        yield f"{noun_and_ids('broker', brokers)} {are} fenced and {keep} replicas of {count} to move: their moves end once {they_are} back in sync"
 
 
 def refuses_midway(batch: PartitionBatch, rows: Int64s, targets: Int32s) -> Bools:

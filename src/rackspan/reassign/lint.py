@@ -229,7 +229,7 @@ def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, list
         | (lengths(targets) != required)
         | batch.reassigning[rows]
         | any_in_row(np.isin(targets, sorted(request.leaving)))
-        | any_in_row(new & np.isin(targets, sorted(closed)))
+        | any_in_row(np.isin(targets, sorted(closed)))
         | (any_in_row(new) & (batch.rows.leader[rows] == NO_BROKER))
         | (count_in_row(new) == lengths(targets))
     )
@@ -277,6 +277,10 @@ def _of_entry(
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
+    waiting = [broker for broker in entry.replicas if broker in members.listed and broker not in members.alive and broker not in new]
+    if waiting and set(entry.replicas) != set(now.replicas):
+        why = f"replicas stay on fenced brokers: {','.join(map(str, waiting))}; the move ends once they are back in sync"
+        yield finding("plan-fenced-broker", Severity.WARNING, why, "bring them back first, or name others")
     excluded = [broker for broker in new if broker in members.excluded_ids]
     if excluded:
         why = f"excluded brokers get nothing new: {','.join(map(str, excluded))}"

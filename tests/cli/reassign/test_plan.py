@@ -12,6 +12,7 @@ from rackspan.errors import RackspanError
 from rackspan.model import ClusterSnapshot
 from rackspan.sources import snapshot_file
 from tests.reassign.instances import cluster, instance
+from tests.snapshots import of_one_topic
 
 CLEAN = cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})
 
@@ -132,6 +133,22 @@ def test_a_drain_that_costs_safety_exits_1_and_its_flag_makes_it_for_plan_and_li
     assert (code, {one["constraint"] for one in found["findings"]}) == (2, {"plan-less-safe"})
     code, found = run(tmp_path, snapshot, *words, "--allow-fewer-racks")
     assert (code, found["findings"]) == (0, [])
+
+
+def test_a_move_that_waits_for_a_fenced_broker_is_named(tmp_path: Path) -> None:
+    """Replicas in four racks, one of them down: with three racks required, the last copy of rack a may not go before it is back."""
+    racks = {0: "a", 1: "b", 2: "c", 3: "d", 4: "c"}
+    snapshot = of_one_topic(racks, [[0, 1, 2, 3]], isr=[[0, 2, 3]], fenced={1}, config={"min.insync.replicas": "1"})
+    policy = ("--min-insync-racks", "3", "--drain", "0", "--allow-fewer-racks")
+    code, document = run(tmp_path, snapshot, "plan", *policy)
+    assert (code, document["moves"]) == (2, 1)
+    printed = CliRunner().invoke(plan.app, ["plan", *policy, "--snapshot", str(tmp_path / "snapshot.json")])
+    waits = "broker 1 is fenced and keeps replicas of 1 partition to move: their moves end once it is back in sync"
+    assert waits in " ".join(printed.output.split())
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(document))
+    _, found = run(tmp_path, snapshot, "lint", "--reassignment-json-file", str(file), *policy)
+    assert "plan-fenced-broker" in [one["constraint"] for one in found["findings"]]
 
 
 def test_a_refusal_stands_on_the_page_once(tmp_path: Path) -> None:
