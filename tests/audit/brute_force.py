@@ -113,6 +113,9 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     for key in {same_name(str(name)) for name in names}:
         if sum(same_name(str(name)) == key for name in names) > 1:
             yield "rack-names-alike", "violation"
+    plain = {same_name(str(name)) for name in names}
+    if any(name == f"rack{name[4:]}" for name in plain) and any(name[1:].isdecimal() for name in plain):
+        yield "rack-names-alike", "violation"
     alive = set(voters(cluster, policy)) - dead_voters(cluster)
     stands = not quorum_lost(cluster, policy, set())
     if not stands:

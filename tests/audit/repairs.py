@@ -86,6 +86,11 @@ def _with_states_of_0_3(snapshot: ClusterSnapshot, rng: Random) -> ClusterSnapsh
         # One broker's rack is written in another way.
         brokers = [replace(one, rack=one.rack and RackId(one.rack.upper())) for one in snapshot.brokers[:1]]
         snapshot = replace(snapshot, brokers=(*brokers, *snapshot.brokers[1:]))
+    if rng.random() < 0.1:
+        # The last broker's rack has its long form.
+        last = snapshot.brokers[-1]
+        renamed = replace(last, rack=last.rack and RackId(f"rack{last.rack[1:]}"))
+        snapshot = replace(snapshot, brokers=(*snapshot.brokers[:-1], renamed))
     return snapshot
 
 
@@ -263,6 +268,7 @@ def _by_operator(remedy: str) -> bool:
             "see the log",
             "wait ",
             "set broker.rack to",
+            "set broker.rack as",
             "set broker.rack on broker",
             "name the rack of",
             "name them in rackspan.toml",
@@ -292,7 +298,9 @@ def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> Clust
         rows = [replace(row, adding_replicas=(), removing_replicas=()) for row in snapshot.partitions]
         return replace(snapshot, partitions=from_rows(rows))
     if alike := re.match(
-        r"set broker.rack to '(.*)' on brokers? ([\d,]+)|name the rack of controllers? ([\d,]+) '(.*)'", first
+        r"set broker.rack (?:to|as the other racks are named, such as) '(.*?)',? on brokers? ([\d,]+)"
+        r"|name the rack of controllers? ([\d,]+) (?:as the other racks are named, such as )?'(.*?)'",
+        first,
     ):
         name = RackId(alike[1] or alike[4])
         of = {int(one) for one in (alike[2] or alike[3]).split(",")}

@@ -1,4 +1,5 @@
 import os
+import tomllib
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -233,12 +234,35 @@ def test_a_rack_is_spelt_alike_on_brokers_and_on_controllers_that_are_none() -> 
     names = [(3, "AZ1"), (101, "Az1"), (102, "az1 "), (103, "az1")]
     controllers = [Controller(BrokerId(voter), RackId(rack)) for voter, rack in names]
     _, remedy = remedy_of("rack-names-alike", with_controllers(spelt, *controllers))
+    different = "or where they are different racks, write above all tables of rackspan.toml: racks.different"
     assert remedy == (
-        "set broker.rack to 'az1' on broker 3 and restart; name the rack of controllers 101,102 'az1' in rackspan.toml"
+        "set broker.rack to 'az1' on broker 3 and restart; name the rack of controllers 101,102 'az1' in rackspan.toml, "
+        f'{different} = ["AZ1", "Az1", "az1", "az1 "]'
     )
     of_one = of_one_topic({1: "az1", 2: "az1"}, [[1, 2]])
     _, remedy = remedy_of("rack-names-alike", with_controllers(of_one, controllers[1]))
-    assert remedy == "name the rack of controller 101 'az1' in rackspan.toml"
+    assert remedy == f'name the rack of controller 101 \'az1\' in rackspan.toml, {different} = ["Az1", "az1"]'
+
+
+def test_the_line_that_says_that_racks_are_different_can_be_copied_whatever_their_names() -> None:
+    names = ['a"b\\', 'A"b\\', "e\u0301", "\u00e9", "x\u00a0", "X", "\U0001f600", "\U0001f600 "]
+    found = audit(of_one_topic(dict(enumerate(names)), [[1, 2]]), RackPolicy()).findings
+    lines = [one.remedy.split("rackspan.toml: ")[1] for one in found if one.constraint == "rack-names-alike"]
+    assert all(line.isascii() for line in lines)
+    assert {frozenset(tomllib.loads(line)["racks"]["different"]) for line in lines} == {
+        frozenset(names[at : at + 2]) for at in range(0, 8, 2)
+    }
+
+
+def test_racks_that_the_policy_says_are_different_are_no_finding_and_the_verdict_rests_on_its_word() -> None:
+    snapshot = of_one_topic({1: "az1", 2: "AZ1", 3: "az2"}, [[1, 2]], config={"min.insync.replicas": "1"})
+    policy = RackPolicy(different_racks=frozenset({RackId("az1"), RackId("AZ1")}), different_racks_by="a file")
+    judged = audit(snapshot, policy)
+    assert "rack-names-alike" not in {one.constraint for one in judged.findings}
+    assert judged.survives_any_rack
+    assert judged.assumed == ("racks 'az1', 'AZ1' count as 2 on the word of a file",)
+    one_of_them = audit(snapshot, replace(policy, different_racks=frozenset({RackId("az1")})))
+    assert "rack-names-alike" in {one.constraint for one in one_of_them.findings}
 
 
 def test_dead_controllers_are_named_in_order_whatever_order_a_set_has_them_in() -> None:

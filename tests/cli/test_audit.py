@@ -412,11 +412,15 @@ def test_racks_that_look_alike_are_warned_of_and_shown_apart(cli: Cli, write: Wr
         f"rackspan audit --snapshot {path} says where to correct them\n"
     )
     outage = cli("outage", "--snapshot", path)
-    assert outage.err == warning
+    assert (outage.code, outage.err) == (2, warning)
     headings = [line for line in outage.out.splitlines() if line.startswith("Without")]
     assert headings == ["Without rack az1", "Without rack 'az1 '", "Without rack 'e\\u0301'"]
     plan = cli("reassign", "plan", "--snapshot", path)
-    assert (plan.code, plan.err) == (0, warning)
+    assert (plan.code, plan.err, "impossible: a plan that is certain to keep racks apart: " in plan.out) == (
+        1,
+        "",
+        True,
+    )
     assert "(az1, 'az1 ', 'e\\u0301')" in cli("audit", "--snapshot", path).out
     assert cli("outage", "--snapshot", write(good())).err == ""
 

@@ -123,7 +123,7 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "colour = 'red'\n",
-            'rackspan.toml: there is no key "colour"; there are topics, controllers, brokers, clusters, survive, '
+            'rackspan.toml: there is no key "colour"; there are topics, controllers, brokers, racks, clusters, survive, '
             "require-controllers, min-insync-racks, unracked, bootstrap-server, command-config, timeout, rack-locator-class, "
             "rack-locator-properties, cluster, output, warehouse, master",
         ),

@@ -19,6 +19,7 @@ TABLES = {
     "[clusters.NAME]": '[clusters.a]\nbootstrap-server = "a:1"\n{}',
     '[topics."NAME"]': '[topics."a"]\n{}',
     "[brokers]": "[brokers]\n{}",
+    "[racks]": "[racks]\n{}",
 }
 """The headings of the page, and a file with a line of that table."""
 
@@ -63,7 +64,9 @@ def test_the_page_has_every_key_that_is_accepted(tmp_path: Path, heading: str) -
     with pytest.raises(UsageError) as refused:
         read(tmp_path, heading, "no-such-key = 1")
     known = re.sub(r"^.*; there (?:are|is) ", "", str(refused.value))
-    assert set(known.split(", ")) - {"topics", "controllers", "brokers", "clusters"} == set(documented(heading))
+    assert set(known.split(", ")) - {"topics", "controllers", "brokers", "racks", "clusters"} == set(
+        documented(heading)
+    )
 
 
 def test_the_example_of_the_page_is_accepted(tmp_path: Path) -> None:

@@ -40,8 +40,9 @@ from rackspan.model import (
     lengths,
     rack_map,
 )
-from rackspan.model.ids import UNKNOWN_LEADER, UNNAMED_RACK, racks_alike
+from rackspan.model.ids import UNKNOWN_LEADER, UNNAMED_RACK
 from rackspan.model.partitions import listed_in
+from rackspan.model.rack_names import AlikeRacks, racks_alike
 from rackspan.model.topic import FOLLOWER_REPLICAS, LEADER_REPLICAS, UNCLEAN_LEADER_ELECTION
 
 
@@ -135,8 +136,17 @@ class ClusterMembers:
         }
 
     @cached_property
-    def racks_alike(self) -> tuple[tuple[RackId, ...], ...]:
-        """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
+    def racks_alike(self) -> tuple[AlikeRacks, ...]:
+        """Names of racks that may be fewer racks than they count as, but for those that the policy says are different."""
+        return tuple(group for group in self._look_alikes if not self.policy.declares_different(group.names))
+
+    @cached_property
+    def racks_declared_different(self) -> tuple[AlikeRacks, ...]:
+        """Those that the policy says are different racks."""
+        return tuple(group for group in self._look_alikes if self.policy.declares_different(group.names))
+
+    @cached_property
+    def _look_alikes(self) -> tuple[AlikeRacks, ...]:
         return racks_alike([broker.rack for broker in self.brokers] + list(self.voter_racks.values()))
 
     @cached_property

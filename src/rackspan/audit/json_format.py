@@ -132,6 +132,9 @@ class OutageDocument(HeadDocument):
 
     diskless: _Diskless
     assumed: Annotated[list[str], Meta(description="In words: racks, unknown configs, reassignments in flight.")]
+    left_open_by: Annotated[
+        list[str], Meta(description="The violations with which it is not certain that a loss is survived.")
+    ]
     lost_racks: Annotated[list[LostRackDocument], Meta(description="The racks that are down already.")]
     now: Annotated[HarmedNow, Meta(description="Harmed already, without a loss.")]
     losses: list[LossOfTopics]
@@ -173,12 +176,17 @@ def outage_document(
     name: str | None = None,
     assumed: Sequence[str] = (),
     lost_racks: Sequence[LostRack] = (),
+    left_open_by: Sequence[str] = (),
 ) -> OutageDocument:
-    """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`, `lost_racks`: of `racks_down`."""
+    """`now` is what is harmed already, with no rack lost; each loss includes it. `assumed`: of `assumptions`, `lost_racks`: of `racks_down`.
+
+    `left_open_by`: as of `Audit`, as far as it is about which racks there are.
+    """
     return {
         **head_document(snapshot, name),
         "diskless": _diskless(snapshot),
         "assumed": list(assumed),
+        "left_open_by": list(left_open_by),
         "lost_racks": [lost_rack_document(lost) for lost in lost_racks],
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
         "losses": [loss_document(loss) for loss in losses],

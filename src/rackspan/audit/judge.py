@@ -1,6 +1,7 @@
 """The audit of one snapshot: every finding, and what the loss of each rack would do."""
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,7 @@ from rackspan.audit.constraints import (
     mixed_replication_factors,
     throttle_findings,
 )
-from rackspan.audit.constraints.cluster import failed_log_dirs
+from rackspan.audit.constraints.cluster import declared_different, failed_log_dirs
 from rackspan.audit.constraints.partitions import BY_NAME, reported
 from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import REPAIR_ORDER, Finding, Severity
@@ -27,6 +28,7 @@ from rackspan.audit.loads import BrokerLoads, loads
 from rackspan.audit.outage import LostRack, RackLoss, judge_losses, losses_to_judge, lost_racks
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import MIN_INSYNC_REPLICAS, Bools, ClusterSnapshot, RackId, Topic, UnrackedPolicy
+from rackspan.model.rack_names import shared_places
 from rackspan.text import count_noun, noun_and_ids
 
 
@@ -152,8 +154,15 @@ def _assumed(listed: PartitionBatch) -> Iterator[str]:
             UnrackedPolicy.IGNORE: "taken to be lost with every rack",
         }[batch.members.policy.unracked]
         yield f"{noun_and_ids('broker', rackless)} without a rack {counted}"
-    for names in batch.members.racks_alike:
-        yield f"racks {', '.join(map(ascii, names))} counted as {len(names)}"
+    yield from map(str, batch.members.racks_alike)
+    yield from declared_different(batch.members)
+    if places := shared_places(batch.members.failure_racks):
+        together = ", ".join(f"{place} has {len(racks)}" for place, racks in places.items())
+        first, racks = next(iter(places.items()))
+        yield (
+            f"racks are judged one by one, and what several are in is not ({together}): "
+            f"rackspan outage --lose {shlex.quote(','.join(racks))} judges the loss of all racks of {first}"
+        )
     if unknown := len(np.unique(batch.rows.topic[~batch.required.known])):
         yield f"unknown {MIN_INSYNC_REPLICAS} of {count_noun(unknown, 'topic')} counted as 1"
     if diskless := len(np.unique(listed.rows.topic[listed.required.diskless])):

@@ -11,7 +11,7 @@ do to partitions is the present. A broker that the cluster does not list has no 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -202,18 +202,28 @@ def lost_racks(batch: PartitionBatch) -> tuple[LostRack, ...]:
 
 
 def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pairs: bool) -> list[tuple[RackId, ...]]:
-    """Each rack, each pair, or the one loss that is named. Errors: UsageError for a rack the cluster does not have."""
+    """Each rack, each pair, or the one loss that is named. Errors: UsageError for a rack the cluster does not have.
+
+    `named`: names, or several of them separated by commas. A name may have commas: the longest that is a rack counts.
+    """
     known = sorted(racks)
     if named is not None:
         by_shown = {shown(rack): rack for rack in known}
-        for name in named:
-            if name not in by_shown:
-                raise UsageError(f"rack {name!r}: not in this cluster; it has {', '.join(by_shown) or 'no racks'}")
-        return [tuple(sorted(by_shown[name] for name in set(named)))]
+        return [tuple(sorted({rack for text in named for rack in _listed_racks(text, by_shown)}))]
     losses: list[tuple[RackId, ...]] = list(combinations(known, 2)) if pairs else [(rack,) for rack in known]
     if len(losses) > LOSSES_MAX:
         raise UsageError(f"{len(losses)} losses to judge; name the ones you mean with --lose RACK,RACK")
     return losses
+
+
+def _listed_racks(text: str, by_shown: Mapping[str, RackId]) -> Iterator[RackId]:
+    parts, at = text.split(","), 0
+    while at < len(parts):
+        ends = (end for end in range(len(parts), at, -1) if ",".join(parts[at:end]) in by_shown)
+        if (end := next(ends, None)) is None:
+            raise UsageError(f"rack {parts[at]!r}: not in this cluster; it has {', '.join(by_shown) or 'no racks'}")
+        yield by_shown[",".join(parts[at:end])]
+        at = end
 
 
 def losses_each_rack(members: ClusterMembers) -> list[tuple[RackId, ...]]:

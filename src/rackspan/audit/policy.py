@@ -43,6 +43,9 @@ class RackPolicy:
 
     `topic_leader_racks`: where preferred leaders of a topic should be. Each should be in the first of these racks that has
     a replica of its partition; where none has, in any rack.
+
+    `different_racks`: racks that are different from each other, however much their names are alike. `different_racks_by`
+    says where that is written, in words. It decides nothing.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -54,6 +57,8 @@ class RackPolicy:
     topic_survive: Mapping[str, Survive] = field(default_factory=dict)
     topic_leader_racks: Mapping[str, tuple[RackId, ...]] = field(default_factory=dict)
     require_controllers: bool = False
+    different_racks: frozenset[RackId] = frozenset()
+    different_racks_by: str = field(default="the policy", compare=False)
 
     def __post_init__(self) -> None:
         for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):
@@ -73,6 +78,10 @@ class RackPolicy:
     def excluded_of(self, brokers: Iterable[Broker]) -> frozenset[int]:
         """The brokers that get nothing new: those that the policy excludes, and those whose log directories are all cordoned."""
         return self.excluded_brokers | {int(broker.id) for broker in brokers if broker.cordoned}
+
+    def declares_different(self, racks: Iterable[RackId]) -> bool:
+        """Whether all of these racks are different on the word of the policy."""
+        return self.different_racks.issuperset(racks)
 
     def min_insync_racks_of(self, topic: str) -> int:
         """The racks that the policy requires in sync for a topic. The general number is not for one whose placement it leaves alone."""

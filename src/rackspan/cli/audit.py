@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from rackspan import api
-from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines
+from rackspan.audit import ClusterMembers
+from rackspan.audit.constraints.cluster import RACK_NAMES_ALIKE, alike_racks, failed_log_dir_lines
 from rackspan.audit.json_format import FINDING_COLUMNS, OutageDocument, audit_document, outage_document
 from rackspan.audit.outage import AFTER_REASSIGNMENT
 from rackspan.audit.policy import Survive
@@ -86,14 +87,15 @@ def outage(
     rack_options: options.RackLocatorOptions,
     policy_options: options.SurvivalOptions,
     lose: Annotated[
-        str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
+        list[str] | None,
+        typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together. It may be repeated."),
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Lose each pair of racks.")] = False,
     topic: options.TopicPattern = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more."""
-    if lose is not None and pairs:
+    if lose and pairs:
         raise UsageError("--lose and --pairs: name one of them; --lose loses the named racks together")
     topic_filter = options.topic_filter(topic)
     read = rack_options.of(source_options.source()).read()
@@ -102,20 +104,26 @@ def outage(
     policy = policy_options.policy()
     output.warn(alike_racks(read.snapshot, policy))
     output.warn(failed_log_dir_lines(read.snapshot))
+    alike = (
+        [RACK_NAMES_ALIKE]
+        if ClusterMembers(read.snapshot.brokers, read.snapshot.controllers, policy).racks_alike
+        else []
+    )
     now, losses = api.outage(
         read.snapshot,
         policy,
         topic_filter,
-        lose=None if lose is None else tuple(lose.split(",")),
+        lose=tuple(lose) if lose else None,
         pairs=pairs,
     )
     assumed = api.assumptions(read.snapshot, policy, topic_filter)
     lost_racks = api.racks_down(read.snapshot, policy, topic_filter)
-    document = outage_document(read.snapshot, now, losses, source_options.title, assumed, lost_racks)
+    document = outage_document(read.snapshot, now, losses, source_options.title, assumed, lost_racks, alike)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     # No rack to lose is no proof that one can be lost.
     required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)
     survived = all(loss.as_required for loss in losses) if losses else not required
+    survived &= not (alike and required)
     raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not survived)
 
 

@@ -64,7 +64,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "advise": ExitMeaning("there is nothing to do", "there is", "something that decides could not be read"),
         "outage": ExitMeaning(
             "every loss shown is survived as the policy requires",
-            "a loss takes a partition offline or under a minimum, or may stop the controllers",
+            "a loss takes a partition offline or under a minimum, or may stop the controllers, or names of racks are alike",
             "something that decides it could not be read",
         ),
         "place plan": ExitMeaning("the placement is printed", impossible="no placement exists"),
@@ -78,7 +78,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "reassign plan": ExitMeaning(
             "nothing has to move",
             "the plan holds moves or reorders replicas, or a partition has no leader",
-            "part of the request is impossible, or something that decides could not be read",
+            "part of the request is impossible, names of racks are alike, or something that decides could not be read",
         ),
         "reassign lint": ExitMeaning(
             "the file breaks no constraint", "it breaks one", "something that a constraint needs could not be read"
@@ -102,12 +102,14 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
             "the cluster is not what the plan assumed",
         ),
         "restart safe": ExitMeaning(
-            "the brokers may stop", "they may not", "something that decides it could not be read"
+            "the brokers may stop",
+            "they may not",
+            "something that decides it could not be read, or is racks whose names are alike",
         ),
         "restart plan": ExitMeaning(
             "there is nothing to restart",
             "the plan holds batches",
-            "a chosen broker can never be stopped safely, or something that decides could not be read",
+            "a chosen broker can never be stopped safely, or something that decides could not be read, or is racks whose names are alike",
         ),
         "restart watch": ExitMeaning(
             "every batch is done",
@@ -117,7 +119,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "acks harden": ExitMeaning(
             "every topic's records are forced onto enough racks",
             "a value has to rise (with --apply: still)",
-            "no value forces a topic's racks as its replicas are placed, or something that decides could not be read; with --apply, a value would stop acks=all where it continues now, and was not set",
+            "no value forces a topic's racks as its replicas are placed, names of racks are alike, or something that decides could not be read; with --apply, a value would stop acks=all where it continues now, and was not set",
         ),
         "acks watch": ExitMeaning("Ctrl-C ends it", impossible="the first reading fails"),
         "streams assign": ExitMeaning("the assignment is printed"),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from rackspan import api, json_text
-from rackspan.audit.constraints.cluster import failed_log_dir_lines
+from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import read_file
@@ -169,6 +169,9 @@ class _Placing:
         output.warn_of(read)
         output.warn([*exclusion_options.warnings(read.snapshot), *placement_options.warnings(rack_options)])
         output.warn(failed_log_dir_lines(read.snapshot))
+        if not placement_options.ignore_racks:
+            policy = api.RackPolicy(**options.different_racks_arguments(exclusion_options.given.settings))
+            output.warn(alike_racks(read.snapshot, policy))
         self.snapshot = read.snapshot
         self._excluded = exclusion_options.excluded(read.snapshot)
         self._placement_options = placement_options

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from rackspan.model.ids import RackId
+from rackspan.model.rack_names import region_of_zone_id, region_of_zone_name
 
 _CLOSE: Final = 0.8
 """difflib's ratio from which two names of more than a few letters differ by a slip."""
@@ -50,26 +51,7 @@ def _one_ends_with_the_other(declared: str, rack: str) -> bool:
 
 def _same_region(declared: str, rack: str) -> bool:
     return any(
-        _region_of_zone_name(name) == region
+        region_of_zone_name(name) == region
         for name, zone_id in ((declared, rack), (rack, declared))
-        if (region := _region_of_zone_id(zone_id)) is not None
+        if (region := region_of_zone_id(zone_id)) is not None
     )
-
-
-def _region_of_zone_name(name: str) -> str | None:
-    """`us-east-1a` → `use1`."""
-    match = re.fullmatch(r"([a-z]{2})-([a-z]+)-(\d)[a-z]", name.strip().lower())
-    if match is None:
-        return None
-    compass = {"north": "n", "south": "s", "east": "e", "west": "w", "central": "c"}
-    direction = match[2]
-    parts = [word for word in ("north", "south") if direction.startswith(word)]
-    rest = direction.removeprefix(parts[0]) if parts else direction
-    short = "".join(compass.get(part, part) for part in (*parts, rest) if part)
-    return f"{match[1]}{short}{match[3]}"
-
-
-def _region_of_zone_id(name: str) -> str | None:
-    """`use1-az1` → `use1`."""
-    match = re.fullmatch(r"([a-z]{2,4}\d)-az\d", name.strip().lower())
-    return match[1] if match else None

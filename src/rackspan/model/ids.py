@@ -1,8 +1,5 @@
-"""Kafka's identifiers as distinct types, so that a broker id is never passed as a partition, and how names of racks compare."""
+"""Kafka's identifiers as distinct types, so that a broker id is never passed as a partition."""
 
-import unicodedata
-from collections import Counter
-from collections.abc import Iterable
 from typing import Final, NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", int)
@@ -36,17 +33,3 @@ INT64_MAX: Final = 2**63 - 1
 def shown(rack: RackId) -> str:
     """A rack's name for messages."""
     return rack if rack != UNNAMED_RACK else "(no rack)"
-
-
-def racks_alike(racks: Iterable[RackId | None]) -> tuple[tuple[RackId, ...], ...]:
-    """Names of racks that differ by case, surrounding blanks or Unicode form only, the most frequent of each first."""
-    times = Counter(rack for rack in racks if rack is not None)
-    by_key: dict[str, list[RackId]] = {}
-    for rack in sorted(times, key=lambda rack: (-times[rack], rack != _plain(rack), rack)):
-        by_key.setdefault(_plain(rack), []).append(rack)
-    return tuple(tuple(names) for names in by_key.values() if len(names) > 1)
-
-
-def _plain(rack: RackId) -> str:
-    """The name without what a reader does not see, or easily overlooks."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", rack).casefold()).strip()

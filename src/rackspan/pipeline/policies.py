@@ -51,6 +51,7 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
             else {}
         ),
         **({"require_controllers": True} if policy.require_controllers else {}),
+        **({"different_racks": sorted(policy.different_racks)} if policy.different_racks else {}),
     }
 
 
@@ -74,6 +75,7 @@ def _policy_of(document: Mapping[str, Any]) -> RackPolicy:
             topic: tuple(map(RackId, racks)) for topic, racks in document.get("topic_leader_racks", {}).items()
         },
         require_controllers=document.get("require_controllers", False),
+        different_racks=frozenset(map(RackId, document.get("different_racks", ()))),
     )
 
 

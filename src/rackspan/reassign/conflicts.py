@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rackspan.audit.batch import Requirements, requirements
+from rackspan.audit.batch import ClusterMembers, Requirements, requirements
+from rackspan.audit.constraints.cluster import WHERE_TO_CORRECT, count_apart
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import (
     NO_BROKER,
@@ -33,6 +34,12 @@ def without_rows(mask: Bools, rows: Int64s) -> Bools:
     rest = mask.copy()
     rest[rows] = False
     return rest
+
+
+def racks_alike(snapshot: ClusterSnapshot, policy: RackPolicy) -> Iterator[Conflict]:
+    """Racks that may be fewer than they count as. Everything is planned as if they were not, and nothing is certain."""
+    for group in ClusterMembers(snapshot.brokers, snapshot.controllers, policy).racks_alike:
+        yield Conflict(f"a plan that is certain to keep racks apart: {count_apart(group)}", WHERE_TO_CORRECT, 0)
 
 
 def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[Conflict]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, Severity, in_order, snapshot_batch
+from rackspan.audit.constraints.cluster import rack_names_alike
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.constraints.remedies import set_min_insync_replicas, target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
@@ -81,7 +82,7 @@ def lint(
     batch, rows = snapshot_batch(snapshot, policy), _row_numbers(snapshot, document)
     broken = list(faults(document))
     listed = _listed(rows, document, broken)
-    found = [*map(_finding, broken), *_unknown(batch, rows, document), *_of_log_dirs(document)]
+    found = [*rack_names_alike(batch.members), *map(_finding, broken), *_unknown(batch, rows, document), *_of_log_dirs(document)]
     diskless = batch.required.diskless[listed.rows]
     found += [_diskless(listed.entries[at]) for at in np.flatnonzero(diskless).tolist()]
     listed = listed.take(~diskless)
@@ -279,7 +280,9 @@ def _of_entry(
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
     waiting = [broker for broker in entry.replicas if broker in members.listed and broker not in members.alive and broker not in new]
     if waiting and set(entry.replicas) != set(now.replicas):
-        why = f"replicas stay on fenced brokers: {','.join(map(str, waiting))}; the move ends once they are back in sync"
+        why = (
+            f"replicas stay on fenced brokers: {','.join(map(str, waiting))}; the move ends once they are back in sync"
+        )
         yield finding("plan-fenced-broker", Severity.WARNING, why, "bring them back first, or name others")
     excluded = [broker for broker in new if broker in members.excluded_ids]
     if excluded:

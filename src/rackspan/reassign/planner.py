@@ -18,6 +18,7 @@ from rackspan.reassign.conflicts import (
     leaderless,
     missing_brokers,
     of_topics,
+    racks_alike,
     too_few_brokers,
     without_leader,
     without_rows,
@@ -82,6 +83,7 @@ def _planned(
         refused.append((rows, after))
         # What stays where it is leaves other loads to balance, so the rest is planned again without it.
         problem = replace(problem, chosen=without_rows(problem.chosen, rows))
+    conflicts = (*racks_alike(snapshot, policy), *conflicts)
     return problem.chosen, targets, (*conflicts, *costs_safety(snapshot, policy, request, refused))
 
 

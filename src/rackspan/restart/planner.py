@@ -22,7 +22,7 @@ from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
 from rackspan.restart.gain import NAMED, ForcingPartitions, ReassignmentGain, forcing_partitions, reassigned
 from rackspan.restart.rollout import Fleet, fleet_of, rolled_out
-from rackspan.restart.safe import marked, unknown_controllers, unknown_minimums
+from rackspan.restart.safe import marked, unknown_controllers, unknown_minimums, unknown_racks
 from rackspan.restart.search import LowerBound
 from rackspan.restart.stopping import InSyncRows, StopPolicy, in_sync_rows, marks
 from rackspan.text import noun_and_ids
@@ -122,6 +122,7 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
         partial=(
             *snapshot.unread,
             *unknown_minimums(snapshot, batch, rows.take(_of_chosen(rows, wanted))),
+            *unknown_racks(batch.members, rows.take(_of_chosen(rows, wanted)), by_rack=request.by_rack),
             *unknown_controllers(batch.members),
         ),
         down=tuple(ids[down].tolist()),

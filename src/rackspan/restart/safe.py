@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit import ClusterMembers, PartitionBatch, RackPolicy, snapshot_batch
+from rackspan.audit.constraints.cluster import WHERE_TO_CORRECT, count_apart
 from rackspan.audit.constraints.wording import live_isr
 from rackspan.audit.outage import judge_loss, losses_to_judge
 from rackspan.errors import UsageError
@@ -105,15 +106,26 @@ def judge_stop(
         accepted=lists.accepted(),
         already=tuple(_already(batch, np.flatnonzero(harmed_already & ~worse))),
         controllers=quorum,
-        partial=(*snapshot.unread, *unknown_minimums(snapshot, batch, reached), *unknown_controllers(batch.members)),
+        partial=(
+            *snapshot.unread,
+            *unknown_minimums(snapshot, batch, reached),
+            *unknown_racks(batch.members, reached),
+            *unknown_controllers(batch.members),
+        ),
         all_down=fenced.issuperset(brokers) and batch.members.dead_voters.issuperset(quorum.stopped if quorum else ()),
     )
 
 
 def brokers_in_racks(snapshot: ClusterSnapshot, racks: tuple[str, ...], policy: RackPolicy) -> frozenset[int]:
-    """The brokers of the named racks. Errors: UsageError for a rack that the cluster does not have."""
-    rack_map = ClusterMembers(snapshot.brokers, snapshot.controllers, policy).rack_map
+    """The brokers of the named racks. Errors: UsageError for a rack that the cluster does not have, or that may have another name too."""
+    members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
+    rack_map = members.rack_map
     ((*chosen,),) = losses_to_judge(rack_map.racks, racks, pairs=False)
+    for group in members.racks_alike:
+        if not set(chosen).isdisjoint(group.names) and not set(chosen).issuperset(group.names):
+            raise UsageError(
+                f"which brokers are in it is not certain: {count_apart(group)}; name the brokers, or all of these racks"
+            )
     codes = [rack_map.racks.index(rack) for rack in chosen]
     return frozenset(rack_map.broker_ids[np.isin(rack_map.rack_codes, codes)].tolist())
 
@@ -152,6 +164,13 @@ def unknown_minimums(snapshot: ClusterSnapshot, batch: PartitionBatch, rows: InS
     if unknown and not any(note.startswith(MIN_INSYNC_REPLICAS) for note in snapshot.partial):
         more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
         yield f"{MIN_INSYNC_REPLICAS} of {', '.join(unknown[:_NAMED])}{more}: not in the snapshot; take it with rackspan snapshot"
+
+
+def unknown_racks(members: ClusterMembers, rows: InSyncRows, *, by_rack: bool = False) -> Iterator[str]:
+    """A line for racks that may be fewer than they count as, where that decides: one at a time, or min.insync.racks of these rows."""
+    if by_rack or bool(((rows.min_racks > 1) & ~rows.accepted).any()):
+        for group in members.racks_alike:
+            yield f"which racks there are: {count_apart(group)}; {WHERE_TO_CORRECT}"
 
 
 def _already(batch: PartitionBatch, found: Int64s) -> Iterator[SufferingPartition]:

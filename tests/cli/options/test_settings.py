@@ -120,7 +120,7 @@ def test_the_racks_of_controllers_may_be_the_clusters_own(cli: Cli, files: Calla
         ("", "--cluster prd: no cluster is named in rackspan.toml or {user}; add [clusters.prd] with bootstrap-server"),
         ('[clusters.prod]\nbootstrap-server = "h:1"\n', "--cluster prd: no such cluster in rackspan.toml (did you mean 'prod'?); there are prod"),
         ("[clusters.prd]\n", 'rackspan.toml: [clusters.prd] has no bootstrap-server; add bootstrap-server = "HOST:PORT"'),
-        ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', 'rackspan.toml: [clusters.prd]: there is no key "warehouse"; there are topics, controllers, brokers, name, cluster-id, survive, require-controllers, min-insync-racks, unracked, bootstrap-server, command-config, timeout, rack-locator-class, rack-locator-properties'),
+        ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', 'rackspan.toml: [clusters.prd]: there is no key "warehouse"; there are topics, controllers, brokers, racks, name, cluster-id, survive, require-controllers, min-insync-racks, unracked, bootstrap-server, command-config, timeout, rack-locator-class, rack-locator-properties'),
         ('[clusters.prd]\nbootstrap-server = "h:1"\nname = 3\n', "rackspan.toml: [clusters.prd]: name is 3, not a string; fix it in the file"),
         ('cluster = "prd"\nbootstrap-server = "h:1"\n', "rackspan.toml: cluster and bootstrap-server name two clusters; remove one of them"),
         ("clusters = 1\n", "rackspan.toml: clusters is 1, not a table; fix it in the file"),

@@ -1,5 +1,6 @@
 """Constraints on brokers and controllers: no broker without a rack, none fenced, no rack with the controller quorum."""
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
@@ -11,10 +12,14 @@ from rackspan.audit.findings import UNREGISTER, Finding, PlanCommand, Severity
 from rackspan.audit.loads import BrokerLoads
 from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
-from rackspan.model import UNNAMED_RACK, Broker, ClusterSnapshot, RackId, UnrackedPolicy, shown
+from rackspan.model import UNNAMED_RACK, Broker, ClusterSnapshot, UnrackedPolicy, shown
+from rackspan.model.rack_names import ZONES, AlikeRacks
 from rackspan.text import count_noun, noun_and_ids
 
 ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'
+
+RACK_NAMES_ALIKE: Final = "rack-names-alike"
+WHERE_TO_CORRECT: Final = "rackspan audit says where to correct them"
 
 COUNTED_AS: Final = {
     UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
@@ -48,30 +53,61 @@ def partial_racks(brokers: Sequence[Broker], policy: UnrackedPolicy) -> Iterator
 
 
 def alike_racks(snapshot: ClusterSnapshot, policy: RackPolicy) -> Iterator[str]:
-    """A warning for commands that count racks: what a finding of `rack_names_alike` says of them."""
-    for names in ClusterMembers(snapshot.brokers, snapshot.controllers, policy).racks_alike:
-        yield f"{_count_apart(names)}; rackspan audit says where to correct them"
+    """A warning for commands that count racks: what a finding of `rack_names_alike` says of them, or on whose word there is none."""
+    members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
+    for group in members.racks_alike:
+        yield f"{count_apart(group)}; {WHERE_TO_CORRECT}"
+    yield from declared_different(members)
 
 
-def _count_apart(names: Sequence[RackId]) -> str:
-    return f"racks {', '.join(map(ascii, names))} count as {len(names)}, and their names differ by case, blanks or Unicode form only"
+def count_apart(group: AlikeRacks) -> str:
+    """`racks 'a', 'A' count as 2, and their names differ by case only`."""
+    return f"{group}, and {group.difference}"
+
+
+def declared_different(members: ClusterMembers) -> Iterator[str]:
+    """On whose word racks whose names are alike are different."""
+    for group in members.racks_declared_different:
+        yield f"{group} on the word of {members.policy.different_racks_by}"
 
 
 def rack_names_alike(members: ClusterMembers) -> Iterator[Finding]:
-    """Racks whose names differ by case, blanks or Unicode form only: one rack that reads as several survives any loss."""
-    for name, *others in members.racks_alike:
-        brokers = [int(broker.id) for broker in members.brokers if broker.rack in others]
-        voters = [voter for voter, rack in members.voter_racks.items() if rack in others and voter not in brokers]
+    """Racks whose names may be names of fewer racks: one rack that reads as several survives any loss."""
+    for group in members.racks_alike:
+        brokers = [int(broker.id) for broker in members.brokers if broker.rack in group.others]
+        voters = [voter for voter, rack in members.voter_racks.items() if rack in group.others and voter not in brokers]
+        name = f"{group.kept[0]!a}" if group.same else f"as the other racks are named, such as {group.kept[0]!a},"
         parts = [
-            *([f"set broker.rack to {name!a} on {noun_and_ids('broker', brokers)} and restart"] if brokers else []),
-            *([f"name the rack of {noun_and_ids('controller', voters)} {name!a} in rackspan.toml"] if voters else []),
+            *(
+                [
+                    f"set broker.rack {'to ' if group.same else ''}{name} on {noun_and_ids('broker', brokers)} and restart"
+                ]
+                if brokers
+                else []
+            ),
+            *([f"name the rack of {noun_and_ids('controller', voters)} {name} in rackspan.toml"] if voters else []),
         ]
-        yield Finding(
-            constraint="rack-names-alike",
-            severity=Severity.VIOLATION,
-            reason=f"{_count_apart((name, *others))}: what survives the loss of one may not survive the loss of all",
-            remedy="; ".join(parts),
+        ways = ["; ".join(parts)]
+        if group.difference == ZONES:
+            ways.append("read all of them as ids or as names by --rack-locator-class availability-zones")
+        different = sorted(members.policy.different_racks | set(group.names))
+        ways.append(
+            f"where they are different racks, write above all tables of rackspan.toml: racks.different = {_toml(different)}"
         )
+        yield Finding(
+            constraint=RACK_NAMES_ALIKE,
+            severity=Severity.VIOLATION,
+            reason=f"{count_apart(group)}: what survives the loss of one may not survive the loss of all",
+            remedy=", or ".join(ways),
+        )
+
+
+def _toml(names: Sequence[str]) -> str:
+    """An array of TOML that can be copied from a terminal: what is not ASCII is escaped."""
+    escaped = (
+        re.sub(r"[^ -~]", lambda found: f"\\U{ord(found[0]):08X}", re.sub(r'(["\\])', r"\\\1", name)) for name in names
+    )
+    return "[" + ", ".join(f'"{name}"' for name in escaped) + "]"
 
 
 def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:

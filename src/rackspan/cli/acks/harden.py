@@ -10,7 +10,8 @@ from rackspan import api
 from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.acks.wording import reason, remedies
-from rackspan.audit import Finding
+from rackspan.audit import ClusterMembers, Finding, RackPolicy
+from rackspan.audit.constraints.cluster import alike_racks
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
@@ -45,7 +46,7 @@ def harden(
     source = rack_options.of(source_options.source())
     read = source.read()
     output.warn_of(read)
-    output.warn(policy_options.warnings(read.snapshot))
+    output.warn([*policy_options.warnings(read.snapshot), *alike_racks(read.snapshot, policy)])
     options.refuse_if_none_match(read.snapshot, topic_filter)
     advice = api.harden(read.snapshot, policy, topic_filter)
     # Before anything is set: a value that forces racks can be one that a loss brings a topic under.
@@ -67,7 +68,8 @@ def harden(
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
         impossible=any(topic.outcome in refused for topic in advice)
-        or _is_open(read.snapshot, advice, every_topic=topic_filter is None),
+        or _is_open(read.snapshot, advice, every_topic=topic_filter is None)
+        or _may_be_fewer_racks(read.snapshot, policy, advice),
         to_act_on=any(topic.to_act_on for topic in advice) or bool(applied and stopped),
     )
 
@@ -95,6 +97,12 @@ def _is_open(snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], *, every
     return (every_topic and Unread.TOPICS in lacks) or (
         Unread.CONFIGS in lacks and any(not topic.known for topic in advice)
     )
+
+
+def _may_be_fewer_racks(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> bool:
+    """Whether names of racks are alike where a topic's records have to be in several."""
+    members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
+    return bool(members.racks_alike) and any(topic.min_insync_racks > 1 for topic in advice)
 
 
 _COLUMNS: Final = (

@@ -8,7 +8,7 @@ Nothing here reads a cluster.
 from rackspan.cli.options.flags import with_option_groups
 from rackspan.cli.options.fleet import FleetOptions
 from rackspan.cli.options.input_files import STANDARD_STREAM, read_file, standard_input
-from rackspan.cli.options.policy import PolicyOptions, SurvivalOptions
+from rackspan.cli.options.policy import PolicyOptions, SurvivalOptions, different_racks_arguments
 from rackspan.cli.options.shared import (
     DAYS_MAX,
     DEFAULT_TIMEOUT_MS,
@@ -79,6 +79,7 @@ __all__ = [
     "Unracked",
     "Warehouse",
     "cluster_address",
+    "different_racks_arguments",
     "ids",
     "interval",
     "networks",

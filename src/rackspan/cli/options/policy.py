@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from msgspec import convert
 
-from rackspan.audit import FleetPolicy, RackPolicy
+from rackspan.audit import ClusterMembers, FleetPolicy, RackPolicy
 from rackspan.audit.policy import LEADER_RACKS, Survive
 from rackspan.cli.options import settings_table
 from rackspan.cli.options.given import Given, Level
@@ -17,11 +17,26 @@ from rackspan.cli.options.shared import MinInsyncRacks, RequireControllers, Surv
 from rackspan.model import MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy, shown
 from rackspan.text import nearest
 
-_FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
+_FIELDS: Final = {
+    "topics": "topics",
+    "controllers": "controllers",
+    "brokers": "excluded_brokers",
+    "racks": "different_racks",
+}
 """The field of a Section that holds each table of [clusters.NAME]."""
+
+DIFFERENT_RACKS: Final = "racks.different"
 
 _OPTION_OF: Final = {MIN_INSYNC_RACKS: settings_table.MIN_INSYNC_RACKS.key, SURVIVE.key: SURVIVE.key}
 """The option for every topic that a key of [topics."NAME"] is for one. Other keys have none."""
+
+
+def different_racks_arguments(settings: Settings) -> dict[str, Any]:
+    """The arguments of a RackPolicy about racks that are different, whatever their names."""
+    if (apart := settings.different_racks) is None:
+        return {}
+    section, racks = apart
+    return {"different_racks": racks, "different_racks_by": f"{section.where}: {DIFFERENT_RACKS}"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +59,7 @@ class PolicyOptions:
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE.key).items()},
             topic_leader_racks={topic: tuple(racks) for topic, racks in self._of_topics(LEADER_RACKS).items()},
             require_controllers=self.requires_controllers,
+            **different_racks_arguments(self.given.settings),
         )
 
     def fleet_policy(self) -> FleetPolicy:
@@ -90,6 +106,7 @@ class PolicyOptions:
             *self._another_cluster(snapshot),
             *self._overruled(),
             *self._unknown(snapshot),
+            *self._not_alike(snapshot),
             *self._enforced(snapshot),
         ]
 
@@ -169,6 +186,17 @@ class PolicyOptions:
                 yield f"[controllers] {controller} has no effect: no such controller; there are {listed}"
             elif (other := rack_of.get(controller)) not in (None, rack):
                 yield f"[controllers] {controller} has no effect: it is in the process of broker {controller}, which is in rack {shown(other)}"
+
+    def _not_alike(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        """A line for racks that are declared to be different, if the cluster lacks them or no name is alike."""
+        if (apart := self.given.settings.different_racks) is None:
+            return
+        section, racks = apart
+        members = ClusterMembers(snapshot.brokers, snapshot.controllers, self.policy())
+        alike = {rack for group in (*members.racks_declared_different, *members.racks_alike) for rack in group.names}
+        for rack in sorted(racks - alike):
+            why = "no other rack has a name like it" if rack in members.failure_racks else "no such rack"
+            yield f"{section.where}: {DIFFERENT_RACKS}: {rack!a} has no effect: {why}"
 
     def _enforced(self, snapshot: ClusterSnapshot) -> Iterator[str]:
         """Topics whose brokers enforce more racks than is required here: a policy does not lower what brokers refuse."""

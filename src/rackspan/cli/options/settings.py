@@ -81,6 +81,12 @@ class Settings:
         named = (section.excluded_brokers for section in self.sections)
         return next((brokers for brokers in named if brokers is not None), frozenset())
 
+    @property
+    def different_racks(self) -> tuple[Section, frozenset[RackId]] | None:
+        """The racks that are different from each other, whatever their names, and the section that says so."""
+        named = ((section, section.different_racks) for section in self.sections)
+        return next(((section, racks) for section, racks in named if racks is not None), None)
+
     def for_cluster(self, name: str) -> "Settings":
         """The same settings with a chosen cluster. Errors: UsageError for a name that no file has."""
         if name not in self.cluster_names:
@@ -134,6 +140,9 @@ class Settings:
         for section in self.sections:
             for controller, rack in section.controllers.items():
                 yield f"controllers {controller}", rack, section.where
+        if self.different_racks is not None:
+            section, racks = self.different_racks
+            yield "racks different", sorted(racks), section.where
         for section in self.sections:
             if section.excluded_brokers is not None:
                 yield "brokers excluded", sorted(section.excluded_brokers), section.where

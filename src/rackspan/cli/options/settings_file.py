@@ -40,10 +40,17 @@ class BrokerSettings(Struct, forbid_unknown_fields=True):
     excluded: list[BrokerNumber] | None = None
 
 
+class RackSettings(Struct, forbid_unknown_fields=True):
+    SHOWN: ClassVar[str] = "[racks]"
+
+    different: Annotated[list[Text], Meta(min_length=2)] | None = None
+
+
 class _Tables(Struct, omit_defaults=True):
     topics: dict[str, TopicSettings] = {}
     controllers: dict[str, Text] = {}
     brokers: BrokerSettings = field(default_factory=BrokerSettings)
+    racks: RackSettings = field(default_factory=RackSettings)
 
 
 class _NamedCluster(_Tables, rename="kebab"):
@@ -86,6 +93,7 @@ class Section:
     topics: Mapping[str, Mapping[str, Any]] = dataclass_field(default_factory=dict)
     controllers: Mapping[int, RackId] = dataclass_field(default_factory=dict)
     excluded_brokers: frozenset[int] | None = None
+    different_racks: frozenset[RackId] | None = None
     title: str | None = None
     cluster_id: str | None = None
 
@@ -144,6 +152,7 @@ def _section(path: Path, where: str, given: _Tables) -> Section:
         to_builtins(given.topics),
         {int(controller): RackId(rack) for controller, rack in given.controllers.items()},
         None if given.brokers.excluded is None else frozenset(given.brokers.excluded),
+        None if given.racks.different is None else frozenset(map(RackId, given.racks.different)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from rackspan.audit.constraints.cluster import RACK_NAMES_ALIKE
 from rackspan.audit.outage import AFTER_REASSIGNMENT, LOST, LOST_IN_PART, STATES, already_harmed_heading
 from rackspan.cli.output import page, table, unread_lines
 from rackspan.model import UNNAMED_RACK, shown
@@ -38,7 +39,7 @@ def audit_page(document: Mapping[str, Any]) -> RenderableType:
         _head(summary, racks=summary["racks"]),
         *unread_lines(summary["partial"]),
         Text(),
-        _losses_table(summary["losses"]),
+        _losses_table(summary["losses"], summary["left_open_by"]),
         Text(),
         *finding_groups(findings),
         *_audit_verdict(summary),
@@ -53,7 +54,10 @@ def outage_page(document: Mapping[str, Any]) -> RenderableType:
             _topics_table(document["now"]["topics"]),
         ]
     for loss in document["losses"] if document["partitions"] > document["diskless"] else ():
-        parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
+        parts += [
+            Text(f"\nWithout {_racks(loss['racks'])}", style="bold"),
+            *_loss_parts(loss, document["left_open_by"]),
+        ]
     return page(*parts, Text(), *_outage_verdict(document))
 
 
@@ -93,7 +97,7 @@ def _head(summary: Mapping[str, Any], racks: Sequence[str] | None = None) -> Tex
     )
 
 
-def _losses_table(losses: Sequence[Mapping[str, Any]]) -> RenderableType:
+def _losses_table(losses: Sequence[Mapping[str, Any]], left_open_by: Sequence[str]) -> RenderableType:
     moving = any(loss[AFTER_REASSIGNMENT] for loss in losses)
     return table(
         (
@@ -109,7 +113,7 @@ def _losses_table(losses: Sequence[Mapping[str, Any]]) -> RenderableType:
                 loss["under_min_racks"],
                 *([loss[AFTER_REASSIGNMENT]] if moving else []),
                 _quorum(loss["controller_quorum"]),
-                _survives(loss),
+                _survives(loss, RACK_NAMES_ALIKE in left_open_by),
             )
             for loss in losses
         ),
@@ -255,7 +259,8 @@ def _known_harm(loss: Mapping[str, Any]) -> bool:
     return harmed or (quorum is not None and not quorum["holds"])
 
 
-def _survives(loss: Mapping[str, Any]) -> Text:
+def _survives(loss: Mapping[str, Any], alike: bool = False) -> Text:
+    """`alike`: the rack may have another name too, so that more is lost with it."""
     if loss["lost"]:
         quorum = loss["controller_quorum"]
         left = quorum is not None and set(quorum["lost"]) != set(quorum["dead"])
@@ -264,7 +269,7 @@ def _survives(loss: Mapping[str, Any]) -> Text:
             style="bold yellow" if loss["survived"] else "bold red",
         )
     if loss["survived"]:
-        return Text("yes", style="green")
+        return Text("not certain", style="bold yellow") if alike else Text("yes", style="green")
     return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
 
 
@@ -283,7 +288,7 @@ def _doubtful(racks: Sequence[str], losses: Sequence[Mapping[str, Any]]) -> Text
     return Text(f"not known whether it survives the loss of {' or '.join(racks)}: {reason}", style="bold red")
 
 
-def _loss_parts(loss: Mapping[str, Any]) -> Iterator[RenderableType]:
+def _loss_parts(loss: Mapping[str, Any], left_open_by: Sequence[str] = ()) -> Iterator[RenderableType]:
     quorum = loss["controller_quorum"]
     if quorum is not None and not quorum["holds"]:
         yield Text(
@@ -296,7 +301,8 @@ def _loss_parts(loss: Mapping[str, Any]) -> Iterator[RenderableType]:
     if loss["happened"]:
         yield Text("  lost already: what it does to partitions is the present", style="bold yellow")
     elif loss["survived"]:
-        yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
+        open_ = f", unless the rack has another name too: {', '.join(left_open_by)}" if left_open_by else ""
+        yield Text(f"  nothing goes offline, nothing refuses acks=all{open_}", style="yellow" if open_ else "green")
     elif not _known_harm(loss):
         reason = NO_CONTROLLERS
         if quorum is not None:
@@ -351,6 +357,13 @@ def _outage_verdict(document: Mapping[str, Any]) -> Iterable[Text]:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
     if unsurvived and not fatal:
         return [_present_harm(unsurvived, "rackspan audit says what repairs it")]
+    if not fatal and document["left_open_by"]:
+        return [
+            Text(
+                f"not certain that no loss stops anything: {', '.join(document['left_open_by'])}; rackspan audit says what repairs it",
+                style="bold red",
+            )
+        ]
     if not fatal:
         return [_survived("no loss listed above stops anything", document)]
     if not any(_known_harm(loss) for loss in losses):

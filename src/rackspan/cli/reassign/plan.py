@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from rackspan import api
 from rackspan.api import Source
-from rackspan.audit import RackPolicy, Severity
-from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines, partial_racks
+from rackspan.audit import ClusterMembers, RackPolicy, Severity
+from rackspan.audit.constraints.cluster import declared_different, failed_log_dir_lines, partial_racks
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.drift.unread import Unread, unread
 from rackspan.audit.json_format import FINDING_COLUMNS, FindingDocument, finding_document
@@ -380,7 +380,7 @@ def _read(
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     output.warn(partial_racks(read.snapshot.brokers, policy.unracked))
-    output.warn(alike_racks(read.snapshot, policy))
+    output.warn(declared_different(ClusterMembers(read.snapshot.brokers, read.snapshot.controllers, policy)))
     output.warn(failed_log_dir_lines(read.snapshot))
     return read.snapshot, policy
 

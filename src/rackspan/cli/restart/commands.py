@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rackspan import api
-from rackspan.audit.constraints.cluster import failed_log_dir_lines
+from rackspan.audit.constraints.cluster import alike_racks, failed_log_dir_lines
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.restart.pages import LISTS, restart_plan_page, stop_page
@@ -87,7 +87,8 @@ def safe(
         str | None, typer.Option("--broker", metavar="ID[,ID]", help="The brokers to stop together.")
     ] = None,
     rack: Annotated[
-        str | None, typer.Option("--rack", metavar="RACK[,RACK]", help="Every broker of these racks.")
+        list[str] | None,
+        typer.Option("--rack", metavar="RACK[,RACK]", help="Every broker of these racks. It may be repeated."),
     ] = None,
     stop_options: _StopOptions,
     wait_seconds: Annotated[
@@ -99,7 +100,7 @@ def safe(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Judge whether brokers may stop together, and name the partitions that would suffer. A check, not a lock."""
-    if (broker is None) == (rack is None):
+    if (broker is None) == (not rack):
         raise UsageError("name the brokers to stop, with either --broker ID[,ID] or --rack RACK[,RACK]")
     if wait_seconds and source_options.snapshot == options.STANDARD_STREAM:
         raise UsageError("--wait: for a cluster or a file; standard input does not change")
@@ -108,15 +109,11 @@ def safe(
     source, policy = rack_options.of(guarded(source_options, source_options.source())), policy_options.policy()
 
     def judge(snapshot: ClusterSnapshot) -> StopJudgement:
-        chosen = (
-            options.ids("--broker", broker)
-            if rack is None
-            else api.brokers_in_racks(snapshot, tuple(rack.split(",")), policy)
-        )
+        chosen = options.ids("--broker", broker) if not rack else api.brokers_in_racks(snapshot, tuple(rack), policy)
         return api.judge_stop(snapshot, chosen, policy, stop)
 
     read, judged = api.wait_until_safe(source, judge, wait_seconds)
-    output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    output.warn([*read.warnings, *policy_options.warnings(read.snapshot), *alike_racks(read.snapshot, policy)])
     output.warn(failed_log_dir_lines(read.snapshot))
     document = stop_document(read.snapshot, judged)
     output.write(document, output_format, stop_page(document), output.Rows(_STOP_COLUMNS, _stop_rows(document)))
@@ -144,10 +141,11 @@ def plan(
     stop = stop_options.policy()
     chosen = None if brokers is None else options.ids("--brokers", brokers)
     read = rack_options.of(guarded(source_options, source_options.source())).read()
-    output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    policy = policy_options.policy()
+    output.warn([*read.warnings, *policy_options.warnings(read.snapshot), *alike_racks(read.snapshot, policy)])
     output.warn(failed_log_dir_lines(read.snapshot))
     request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
-    planned = api.plan_restart(read.snapshot, policy_options.policy(), stop, request)
+    planned = api.plan_restart(read.snapshot, policy, stop, request)
     document = source_options.addressed(restart_plan_document(planned))
     output.write(
         document, output_format, restart_plan_page(document), output.Rows(_BATCH_COLUMNS, _batch_rows(document))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rackspan.acks.config import judge_topic_config
 from rackspan.gateway.core.policies import Policies
 from rackspan.model import MIN_INSYNC_RACKS, Broker
-from rackspan.model.ids import racks_alike
+from rackspan.model.rack_names import racks_alike
 from rackspan.text import count_noun
 
 _MOST_NAMED = 5
@@ -34,10 +34,10 @@ def rack_warnings(brokers: Sequence[Broker]) -> Iterator[str]:
         verb = "has" if len(rackless) == 1 else "have"
         subject = "broker" if len(rackless) == 1 else "brokers"
         yield f"{subject} {', '.join(rackless)} {verb} no rack; brokers without one count as one unnamed rack; set broker.rack"
-    for names in racks_alike(broker.rack for broker in brokers):
+    for group in racks_alike(broker.rack for broker in brokers):
+        one = "one of them" if group.same else "names of one kind"
         yield (
-            f"racks {', '.join(map(ascii, names))} count as {len(names)}, and their names differ by case, blanks or Unicode form only: if "
-            "they are one, what is acknowledged may be in one rack; set broker.rack to one of them"
+            f"{group}, and {group.difference}: if they are one, what is acknowledged may be in one rack; set broker.rack to {one}"
         )
 
 
