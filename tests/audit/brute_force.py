@@ -193,7 +193,7 @@ def two_would_do(cluster: Document, topic: Document, racks: dict[int, str], poli
     raised = {**topic, "config": {**topic["config"], "min.insync.replicas": "2"}}
     return all(
         min(len(staying(partition)), len(partition["isr"])) >= 2
-        and lost_by(cluster, raised, partition, racks, policy, present=True) is None
+        and lost_by(cluster, raised, partition, racks, policy, present=False) is None
         for partition in topic["partitions"]
     )
 

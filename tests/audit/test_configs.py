@@ -53,6 +53,8 @@ def test_a_value_of_one_is_a_warning_only_where_two_would_stop_nothing() -> None
     assert "min-insync-replicas-one" not in found(one, replicas=2, in_sync=2)
     # One in sync: 2 would refuse acks=all now.
     assert "min-insync-replicas-one" not in found(one, in_sync=1)
+    # Two in sync: until the third is back, 2 would stop acks=all at the loss of either.
+    assert "min-insync-replicas-one" not in found(one, in_sync=2)
     assert "min-insync-replicas-one" not in found(one, RackPolicy(survive=Survive.NONE))
     # min-insync-replicas-forces-racks has the remedy there.
     assert "min-insync-replicas-one" not in found(one, RackPolicy(min_insync_racks=2))

@@ -22,6 +22,7 @@ from rackspan.audit.constraints.remedies import (
 from rackspan.audit.findings import REPAIR_ORDER
 from rackspan.audit.policy import Survive
 from rackspan.model import ClusterSnapshot, UnrackedPolicy, columns
+from rackspan.reassign import ReassignmentRequest
 from tests.audit import brute_force, repairs
 from tests.snapshots import of_one_topic
 
@@ -358,3 +359,24 @@ def test_the_last_copies_in_sync_are_not_replaced_and_a_broker_whose_listener_is
     assert remedies([1, 9], 1, []) == hidden
     # Broker 9, which is not listed, is the last in sync and leads, since the partition has a leader.
     assert remedies([9], -2, []) == hidden
+
+
+@pytest.mark.parametrize(
+    ("racks", "replicas", "minimum", "factor", "refused"),
+    [
+        ("abca", [[1, 2], [2, 3], [3, 1, 2]], "1", 3, [2]),
+        ("abca", [[1, 4], [1, 4], [1, 4, 2]], "1", 2, []),
+        ("abbab", [[1, 2, 3], [4, 2, 3], [1, 4, 2, 5]], "2", 4, [2, 3]),
+        ("abbab", [[1, 2, 3], [4, 2, 3], [1, 4, 2, 5]], "1", 3, []),
+    ],
+)
+def test_one_factor_for_all_partitions_is_one_that_can_be_planned(
+    racks: str, replicas: list[list[int]], minimum: str, factor: int, refused: list[int]
+) -> None:
+    """Fewer racks for a partition, or no acks=all after the loss of a rack, is refused without --allow-fewer-racks."""
+    config = {"min.insync.replicas": minimum}
+    mixed = of_one_topic(dict(enumerate(racks, start=1)), replicas, topic="t", config=config)
+    assert remedies(mixed, RackPolicy())["mixed-replication-factors"] == f"{PLAN} --replication-factor {factor}"
+    requests = [ReassignmentRequest(topics="t", replication_factor=tried) for tried in range(2, factor + 1)]
+    infeasible = [each for each in requests if api.plan_reassignment(mixed, request=each).infeasible]
+    assert [each.replication_factor for each in infeasible] == refused

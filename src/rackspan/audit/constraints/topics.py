@@ -27,7 +27,12 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
         for row in rows:
             by_factor.setdefault(int(factors[row]), []).append(int(batch.rows.partition[row]))
         usual = max(by_factor, key=lambda factor: (len(by_factor[factor]), factor))
-        plan = PlanCommand(batch.topics[code], usual)
+        planned = max(
+            (factor for factor in by_factor if _as_safe(batch, rows, factor)),
+            key=lambda factor: (len(by_factor[factor]), factor),
+            default=max(by_factor),
+        )
+        plan = PlanCommand(batch.topics[code], planned)
         ends = [end_of_reassignment(batch, row) for row in rows if batch.reassigning[row]]
         # Of several the first that does not end by itself is named.
         end = next((end for end in ends if end != END_OF_REASSIGNMENT), END_OF_REASSIGNMENT)
@@ -44,6 +49,16 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
             remedy=str(remedy),
             plan=plan_of(remedy),
         )
+
+
+def _as_safe(batch: PartitionBatch, rows: list[int], factor: int) -> bool:
+    """Whether no partition ends in fewer racks with so many replicas, or refuses acks=all after the loss of a rack: a plan leaves such as they are."""
+    even, held = batch.members.even_counts(factor), batch.replication_factor[rows]
+    left, left_after = held - batch.replica_rack_counts[rows].max(axis=1, initial=0), factor - max(even, default=0)
+    required = batch.required.min_insync_replicas[rows]
+    fewer = batch.replica_rack_count[rows] > sum(count > 0 for count in even)
+    refuses = (left >= np.minimum(required, held)) & (left_after < np.minimum(required, factor))
+    return not bool((fewer | refuses).any())
 
 
 def leader_rack_findings(batch: PartitionBatch) -> Iterator[Finding]:
