@@ -26,6 +26,8 @@ from rackspan.model import ClusterSnapshot
 from rackspan.sources import snapshot_file
 from tests.audit import repairs
 from tests.cli.conftest import GOOD
+from tests.random_clusters.values import drawn
+from tests.restart.test_search import FOUR_BATCHES, snapshot_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -114,7 +116,7 @@ KINDS = {
 def printed_commands() -> Iterator[tuple[str, ClusterSnapshot, RackPolicy, list[str]]]:
     """Commands of the remedies of generated clusters, by kind, each with its cluster and policy."""
     for seed in range(400):
-        snapshot, policy = repairs.generated(Random(seed))
+        snapshot, policy = drawn(Random(seed))
         if seed % 2:
             first = snapshot.topics[0].name
             policy = replace(policy, topic_leader_racks={first: (repairs.snapshot_racks(snapshot)[-1],)})
@@ -149,7 +151,7 @@ def test_the_default_install_carries_out_every_command_that_an_audit_prints(buil
     found = {kind: (snapshot, policy, words) for kind, snapshot, policy, words in printed_commands()}
     assert found.keys() == KINDS
     # Of this cluster the fewest batches of a restart are not known without a search.
-    found["restart plan"] = (*repairs.generated(Random(30)), ["restart", "plan"])
+    found["restart plan"] = snapshot_of(FOUR_BATCHES, 10), RackPolicy(), ["restart", "plan"]
     (wheel,) = built.glob("*.whl")
     rackspan = installed(tmp_path, wheel) / "rackspan"
     for kind, (snapshot, policy, words) in found.items():

@@ -19,6 +19,7 @@ from rackspan.reassign import ReassignmentPlan, ReassignmentRequest
 from rackspan.text import human_bytes
 from tests.audit import repairs
 from tests.depth import at_depth
+from tests.random_clusters.values import drawn
 from tests.streams.groups import cluster
 
 
@@ -77,7 +78,7 @@ def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int, topics_ma
     """Generated clusters; the command line's own parser reads each remedy, whose plan is then made by itself and carried out."""
     rng, counts = Random(seed), Counter[str]()
     for _ in range(at_depth(test=40, soak=100) if topics_max == 3 else 15):
-        snapshot, policy = repairs.generated(rng, topics_max)
+        snapshot, policy = drawn(rng, topics_max)
         if len(snapshot.brokers) > 1 and rng.random() < 0.3:
             policy = replace(policy, excluded_brokers=frozenset({int(rng.choice(snapshot.brokers).id)}))
         for advice in risks(snapshot, policy, api.audit(snapshot, policy).findings):

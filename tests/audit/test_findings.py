@@ -23,6 +23,7 @@ from rackspan.audit.findings import (
 )
 from rackspan.model import NO_BROKER, RackId
 from tests.audit import repairs
+from tests.random_clusters.values import drawn
 from tests.streams.groups import cluster
 
 ORDER = [
@@ -98,10 +99,10 @@ def test_the_words_of_a_plan_are_a_command_with_its_options(command: PlanCommand
 def test_each_remedy_that_begins_with_a_plan_has_it_and_no_other_does() -> None:
     found, rng = Counter[str](), Random(3)
     for _ in range(150):
-        snapshot, policy = repairs.generated(rng)
+        snapshot, policy = drawn(rng)
         if len(snapshot.brokers) > 1 and rng.random() < 0.3:
             excluded = frozenset({int(rng.choice(snapshot.brokers).id)})
-            policy = RackPolicy(excluded_brokers=excluded, topic_leader_racks={"topic-0": (RackId("r1"),)})
+            policy = RackPolicy(excluded_brokers=excluded, topic_leader_racks={"t0": (RackId("a"),)})
         for finding in api.audit(snapshot, policy).findings:
             begins = finding.remedy.startswith("rackspan reassign plan")
             assert begins == (finding.plan is not None), finding

@@ -12,7 +12,8 @@ from rackspan.audit.constraints.wording import down_list
 from rackspan.audit.outage import LOSSES_MAX, losses_to_judge
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, UnrackedPolicy
-from tests.audit import brute_force, repairs
+from tests.audit import brute_force
+from tests.random_clusters.values import drawn
 from tests.snapshots import of_one_topic
 from tests.strategies import TOPICS, policies, snapshots, with_known_controllers
 
@@ -83,7 +84,7 @@ def test_in_random_clusters_too() -> None:
     found = Counter[int]()
     for seed in range(200):
         rng = Random(seed)
-        snapshot, policy = repairs.generated(rng)
+        snapshot, policy = drawn(rng)
         brokers = tuple(replace(broker, fenced=rng.random() < 0.5) for broker in snapshot.brokers)
         found[agrees(replace(snapshot, brokers=brokers), policy)] += 1
     assert min(found[0], found[1], found[2]) >= 10

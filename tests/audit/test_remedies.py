@@ -1,10 +1,6 @@
-"""The remedies of an audit, followed on generated clusters until none is left; then the result, lost rack by rack."""
+"""The remedies of an audit on worked cases. `tests/random_clusters/` follows those of random clusters to their end."""
 
-import os
-from collections import Counter
 from dataclasses import replace
-from functools import cache
-from itertools import product
 from random import Random
 
 import pytest
@@ -23,158 +19,53 @@ from rackspan.audit.findings import REPAIR_ORDER
 from rackspan.audit.policy import Survive
 from rackspan.model import ClusterSnapshot, UnrackedPolicy, columns
 from rackspan.reassign import ReassignmentRequest
-from tests.audit import brute_force, repairs
+from tests.audit import brute_force
+from tests.random_clusters.judged import JUDGES
+from tests.random_clusters.states import RandomCluster
+from tests.random_clusters.values import drawn
 from tests.snapshots import of_one_topic
-
-STEPS_MAX = 200
-"""Far more than any cluster of three topics needs: a remedy that undoes another never ends."""
 
 
 def violations(snapshot: ClusterSnapshot, policy: RackPolicy) -> list[Finding]:
     return [one for one in api.audit(snapshot, policy).findings if one.severity is Severity.VIOLATION]
 
 
-def followed(snapshot: ClusterSnapshot, policy: RackPolicy, rng: Random) -> tuple[ClusterSnapshot, list[Finding]]:
-    """Follow the first remedy that can be followed, again and again; returns what is left when none can."""
-    for _ in range(STEPS_MAX):
-        left = violations(snapshot, policy)
-        following = (repairs.follow(snapshot, policy, one, rng) for one in left)
-        after = next((one for one in following if one is not None), None)
-        if after is None:
-            return snapshot, left
-        snapshot = after
-    raise AssertionError(f"after {STEPS_MAX} remedies: {[(one.constraint, one.remedy) for one in left]}")
-
-
-def follow_to_the_end(seed: int) -> Counter[str]:
-    """One generated cluster. Errors: AssertionError, repairs.NothingChanged."""
-    rng = Random(seed)
-    snapshot, policy = repairs.generated(rng)
-    first = violations(snapshot, policy)
-    snapshot, left = followed(snapshot, policy, rng)
-    ends = Counter({"clean at once" if not first else "clean" if not left else "outside rackspan": 1})
-    for finding in left:
-        assert cannot_be_met(snapshot, policy, finding), finding
-    for _ in range(STEPS_MAX):
-        if not left:
-            break
-        snapshot, policy = repairs.concede(snapshot, policy, left[0])
-        snapshot, left = followed(snapshot, policy, rng)
-    assert not left
-    assert not not_survived(snapshot, policy)
-    return ends
-
-
-def not_survived(snapshot: ClusterSnapshot, policy: RackPolicy) -> list[str]:
-    """Everything that a loss the policy names would stop: each rack or broker is lost in turn, by plain loops."""
-    cluster = brute_force.document(snapshot)
-    racks = brute_force.rack_of(cluster, policy)
-    anywhere = {one["id"] for one in cluster["brokers"]} - racks.keys()
-    by_rack = [anywhere | {one for one, rack in racks.items() if rack == lost} for lost in sorted(set(racks.values()))]
-    losses = {"rack": by_rack, "broker": [{one["id"]} for one in cluster["brokers"]], "none": []}
-    alive = {one["id"] for one in cluster["brokers"] if not one["fenced"]}
-    stopped = []
-    for topic in cluster["topics"]:
-        survive = policy.topic_survive.get(topic["name"], policy.survive).value
-        k = brute_force.min_racks(topic, policy)
-        if survive == "rack" and topic["partitions"] and not by_rack:
-            stopped.append(f"{topic['name']}: no rack is known")
-        for partition, lost in product(topic["partitions"], losses[survive]):
-            left = [one for one in partition["isr"] if one in alive and one not in lost]
-            enough = len(left) >= brute_force.required_in_sync(topic, partition)
-            if k > 1:
-                enough = enough and len({racks[one] for one in left if one in racks}) >= k
-            if not left or not enough or partition["leader"] == -1:
-                stopped.append(f"{topic['name']}-{partition['partition']} without {sorted(lost)}")
-    return stopped + quorum_stopped(cluster, policy)
-
-
-def quorum_stopped(cluster: brute_force.Document, policy: RackPolicy) -> list[str]:
-    """The losses of racks, or of one voter, after which too few voters are left, where any topic has to survive such."""
-    survive = {policy.survive.value, *(one.value for one in policy.topic_survive.values())}
-    voters = brute_force.voters(cluster, policy)
-    racks: list[set[str]] = [set(), *({rack} for rack in voters.values() if rack is not None)]
-    left = set(voters) - brute_force.dead_voters(cluster)
-    to_lose = racks if "rack" in survive else []
-    stopped = [f"quorum without {one}" for one in to_lose if brute_force.quorum_may_be_lost(cluster, policy, one)]
-    if "broker" in survive and voters and len(left) - 1 <= len(voters) / 2:
-        stopped.append("quorum without a voter")
-    return stopped
-
-
-def cannot_be_met(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> bool:
-    """Whether no replicas on these brokers, with no value of min.insync.replicas, meet what is required of the topic."""
-    cluster = brute_force.document(snapshot)
-    racks = Counter(brute_force.rack_of(cluster, policy).values())
-    if finding.constraint == "controller-quorum-spread":
-        return bool(quorum_stopped(cluster, policy))
-    if finding.topic is None:
-        return len(racks) < 2
-    topic = next(one for one in cluster["topics"] if one["name"] == finding.topic)
-    survive = policy.topic_survive.get(finding.topic, policy.survive).value
-    if brute_force.left_alone(topic, policy) and finding.remedy.startswith("take survive"):
-        # No plan changes where it is, and where it is it does not meet its own racks.
-        return True
-    required = brute_force.min_racks(topic, policy)
-    forced = topic["config"].get("min.insync.racks") != str(required)
-    return not some_placement(tuple(sorted(racks.values())), required, forced, survive)
-
-
-@cache
-def some_placement(sizes: tuple[int, ...], k: int, forced: bool, survive: str) -> bool:
-    """Try every number of replicas in every rack, with every minimum: lose each rack or broker, try each set in sync."""
-    for counts in product(*(range(size + 1) for size in sizes)):
-        replicas = [rack for rack, count in enumerate(counts) for _ in range(count)]
-        if not replicas:
-            continue
-        lost_racks = [[one for one in replicas if one != rack] for rack in set(replicas)]
-        lost_one = [replicas[:place] + replicas[place + 1 :] for place in range(len(replicas))]
-        after = {"rack": lost_racks, "broker": lost_one, "none": [replicas]}[survive]
-        least = brute_force.least_forcing([str(one) for one in replicas], k) if forced and k > 1 else 1
-        if all(one and len(one) >= least and (k == 1 or len(set(one)) >= k) for one in after):
-            return True
-    return False
-
-
-def seeds(first: int, count: int) -> Counter[str]:
-    ends = Counter[str]()
-    for seed in range(first, first + count):
-        try:
-            ends += follow_to_the_end(seed)
-        except (AssertionError, repairs.NothingChanged) as error:
-            raise AssertionError(f"follow_to_the_end({seed}): {error}") from error
-    return ends
-
-
-@pytest.mark.slow
-def test_following_every_remedy_ends_clean_or_with_what_no_command_can_do() -> None:
-    ends = seeds(0, 60)
-    # Each end is reached, so that none of them is passed for want of a case.
-    assert min(ends["clean"], ends["outside rackspan"]) > 10
+TWO_RACKS = RackPolicy(min_insync_racks=2)
 
 
 def test_a_value_for_replicas_in_no_rack_is_not_raised_and_lowered_for_ever() -> None:
-    assert follow_to_the_end(115_361)["outside rackspan"] == 1
+    racks = {1: "r1", 2: "r1", 3: "r1", 4: None, 5: "r2", 6: "r2", 7: "r3"}
+    replicas, isr = [[3, 900, 2, 5], [900, 5, 1, 4]], [[3], [5, 1, 4]]
+    of_none = of_one_topic(racks, replicas, isr=isr, config={"min.insync.replicas": "2"})
+    assert not faults_of("remedies to their end", of_none, replace(TWO_RACKS, unracked=UnrackedPolicy.IGNORE))
 
 
 def test_a_replica_that_is_being_copied_has_a_remedy_that_is_a_whole_command_or_none() -> None:
-    assert follow_to_the_end(100_108).total() == 1
+    racks = {1: "r1", 5: "r2", 6: None, 11: "r4", 12: "r4", 13: "r4"}
+    config, more = {"min.insync.replicas": "3"}, {"adding_replicas": [[], [6]], "removing_replicas": [[], [13]]}
+    copied = of_one_topic(racks, [[11, 1], [6, 13]], isr=[[11, 1], [13]], config=config, more=more)
+    assert not faults_of("remedies", copied, TWO_RACKS)
+    assert not faults_of("remedies to their end", copied, TWO_RACKS)
 
 
-@pytest.mark.slow
-def test_following_every_remedy_of_hundreds_of_clusters_ends_clean_or_with_what_no_command_can_do() -> None:
-    assert sum(seeds(1_000, 150).values()) == 150
-
-
-@pytest.mark.soak
-@pytest.mark.skipif("RACKSPAN_SOAK" not in os.environ, reason="RACKSPAN_SOAK=1 runs it")
-def test_following_every_remedy_of_twenty_thousand_clusters_ends_clean_or_with_what_no_command_can_do() -> None:
-    assert sum(seeds(100_000, 20_000).values()) == 20_000
+def faults_of(name: str, snapshot: ClusterSnapshot, policy: RackPolicy) -> list[str]:
+    cluster = RandomCluster(
+        Random(1),
+        brute_force.document(snapshot),
+        {
+            "unracked": policy.unracked.value,
+            "min_insync_racks": policy.min_insync_racks,
+            "topic_min_insync_racks": {},
+            "survive": policy.survive.value,
+            "topic_survive": {},
+        },
+    )
+    return list(JUDGES[name](cluster))
 
 
 @pytest.mark.slow
 def test_every_constraint_of_a_violation_has_its_place_in_the_order_of_repair() -> None:
-    found = {one.constraint for seed in range(200) for one in violations(*repairs.generated(Random(seed)))}
+    found = {one.constraint for seed in range(200) for one in violations(*drawn(Random(seed)))}
     assert found <= set(REPAIR_ORDER)
     assert len(found) > 9
 
