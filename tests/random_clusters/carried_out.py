@@ -65,7 +65,7 @@ def _bring_back(cluster: RandomCluster, back: str, _place: Place) -> RandomClust
     if never := brokers & cluster.stale:
         raise Impossible(f"brokers {sorted(never)} are stale registrations")
     alive = {one["id"] for one in cluster.document["controllers"] if one["alive"]}
-    if not (brokers - cluster.up) and not (voters - alive):
+    if not (brokers - cluster.running) and not (voters - alive):
         raise Impossible("all of them are up")
     if "one of" in back:
         brokers = set(sorted(brokers)[:1])

@@ -50,7 +50,8 @@ def verdicts(cluster: RandomCluster) -> Iterator[str]:
     offline = Counter(
         topic["name"]
         for topic, row in cluster.partitions()
-        if row["leader"] == -1 or not set(row["isr"]) & cluster.up or _cannot_elect(cluster, row)
+        if row["leader"] == -1
+        or (row["leader"] >= 0 and (not set(row["isr"]) & cluster.up or _cannot_elect(cluster, row)))
     )
     called = Counter(one.topic for one in judged.findings if one.constraint == "offline")
     counted = Counter({one.topic: one.offline for one in now.topics})
@@ -68,7 +69,7 @@ def verdicts(cluster: RandomCluster) -> Iterator[str]:
 
 def _cannot_elect(cluster: RandomCluster, row: plain.Document) -> bool:
     """A leader that is down is replaced only with a majority of the controllers."""
-    return row["leader"] not in cluster.up and row["leader"] >= 0 and plain.majority_may_fall(cluster, None)
+    return row["leader"] not in cluster.up and plain.majority_may_fall(cluster, None)
 
 
 def stops(cluster: RandomCluster) -> Iterator[str]:
@@ -128,6 +129,12 @@ def plans(cluster: RandomCluster) -> Iterator[str]:
         lost = {one for one in plain.writable(cluster) - plain.writable(state) if one.split(" ")[0] in touched}
         if lost and request.replication_factor is None:
             yield f"{request}: the plan takes away {sorted(lost)}"
+    if request == ReassignmentRequest():
+        in_place = {topic for topic, survive in cluster.policy["topic_survive"].items() if survive == "none"}
+        moved = {
+            one.name for one in planned.partitions() if one.topic in in_place and set(one.replicas) - set(one.undo)
+        }
+        yield from (f"the plan moves {name}, whose topic accepts every loss" for name in moved)
     yield from _linted(cluster)
 
 
@@ -321,6 +328,10 @@ AWAITED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("remedies",),
         "brokers that are down come back before the end of a reassignment is waited for",
     ),
+    r"never get in sync": (
+        ("remedies",),
+        "the last broker in sync is brought back before another is waited for",
+    ),
     r"are cordoned, and nothing excludes them": (
         ("remedies", "restart plan"),
         "a broker that is cordoned is uncordoned, and not taken out of the excluded ones",
@@ -329,6 +340,7 @@ AWAITED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("audit and outage",),
         'survive = "none" on a topic leaves its placement alone',
     ),
+    r"^the plan moves": (("reassign plan and lint",), 'survive = "none" on a topic leaves its placement alone'),
 }
 """Faults that are known, by their words: the judges that find each, and what is right. A line goes as soon as that has been done."""
 

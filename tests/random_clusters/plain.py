@@ -42,7 +42,7 @@ def survive_of(cluster: RandomCluster, topic: Document) -> str:
 
 def in_sync(cluster: RandomCluster, topic: Document, partition: Document) -> set[int]:
     """The replicas in sync whose broker and directory are up."""
-    key, up = (topic["name"], partition["partition"]), cluster.up
+    key, up = (topic["name"], partition["partition"]), cluster.running
     return {broker for broker in partition["isr"] if broker in up and (*key, broker) not in cluster.failed}
 
 
@@ -71,7 +71,7 @@ def harmed(cluster: RandomCluster, topic: Document, partition: Document, lost: s
 
 def losses(cluster: RandomCluster, survive: str) -> dict[str, set[int]]:
     """The brokers of each loss by its name: of each rack, with those that may be in any, or of each broker."""
-    racks, ids = rack_of(cluster), {broker["id"] for broker in cluster.brokers}
+    racks, ids = rack_of(cluster), {broker["id"] for broker in cluster.brokers} | cluster.hidden
     if survive == "broker":
         return {f"broker {broker}": {broker} for broker in ids}
     anywhere = ids - racks.keys()
@@ -173,7 +173,7 @@ def restarted(cluster: RandomCluster, brokers: set[int]) -> RandomCluster:
     for broker in after.document["brokers"]:
         broker["fenced"] = broker["fenced"] and broker["id"] not in brokers
     for controller in after.document["controllers"]:
-        controller["alive"] = controller["alive"] or controller["id"] in brokers or controller["alive"]
+        controller["alive"] = True if controller["id"] in brokers else controller["alive"]
     return settled(after)
 
 
@@ -182,7 +182,7 @@ def settled(cluster: RandomCluster) -> RandomCluster:
     after = cluster.copy()
     for topic, partition in after.partitions():
         key = topic["name"], partition["partition"]
-        able = {broker for broker in after.up if (*key, broker) not in after.failed}
+        able = {broker for broker in after.running if (*key, broker) not in after.failed}
         led = partition["leader"] if partition["leader"] in able else None
         first = (broker for broker in partition["replicas"] if broker in partition["isr"] and broker in able)
         if led is None and (led := next(first, None)) is None:

@@ -28,7 +28,7 @@ UNKNOWN_LEADER: Final = -2
 class RandomCluster:
     """A cluster as it is read, its policy, and what is true of it beyond that.
 
-    `states`: which entries of STATES came about. `failed`: replicas in a directory that has failed, or in a log that cannot be opened. `stale`: brokers that never come back. `two_schemes`: racks have names of two schemes, so that two may be one.
+    `states`: which entries of STATES came about. `failed`: replicas in a directory that has failed, or in a log that cannot be opened. `stale`: brokers that never come back. `hidden`: brokers that are up, and not listed. `two_schemes`: racks have names of two schemes, so that two may be one.
     """
 
     rng: Random
@@ -37,6 +37,7 @@ class RandomCluster:
     states: list[str] = field(default_factory=list)
     failed: set[Replica] = field(default_factory=set)
     stale: set[int] = field(default_factory=set)
+    hidden: set[int] = field(default_factory=set)
     two_schemes: bool = False
 
     @property
@@ -46,6 +47,10 @@ class RandomCluster:
     @property
     def up(self) -> set[int]:
         return {broker["id"] for broker in self.brokers if not broker["fenced"]}
+
+    @property
+    def running(self) -> set[int]:
+        return self.up | self.hidden
 
     @property
     def racks(self) -> list[str]:
@@ -239,11 +244,14 @@ def _log_failed(cluster: RandomCluster) -> None:
 
 
 def _missing_listener(cluster: RandomCluster) -> None:
-    """LISTENER_NOT_FOUND: the leader has no listener of the name that was asked for, so that none is read."""
-    broker = cluster.rng.choice(cluster.brokers)["id"]
-    for _, partition in cluster.partitions():
-        if partition["leader"] == broker:
-            partition["leader"] = UNKNOWN_LEADER
+    """A broker without a listener of the name that was asked for: it is not listed, and what it leads has LISTENER_NOT_FOUND."""
+    if len(cluster.up) > 1:
+        hidden = cluster.rng.choice(sorted(cluster.up))
+        cluster.document["brokers"] = [broker for broker in cluster.brokers if broker["id"] != hidden]
+        cluster.hidden.add(hidden)
+        for _, partition in cluster.partitions():
+            if partition["leader"] == hidden:
+                partition["leader"] = UNKNOWN_LEADER
 
 
 def _leader_not_available(cluster: RandomCluster) -> None:
