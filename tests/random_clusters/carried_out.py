@@ -14,7 +14,7 @@ from rackspan import api
 from rackspan.errors import UsageError
 from tests.audit.repairs import parsed, requested
 from tests.random_clusters.plain import Impossible, in_sync, reassigned, settled, takes_writes
-from tests.random_clusters.states import Document, RandomCluster
+from tests.random_clusters.states import ZONE_IDS, ZONE_NAMES, Document, RandomCluster
 from tests.random_clusters.values import policy_of
 
 
@@ -165,6 +165,13 @@ def _place_anew(cluster: RandomCluster, _words: str, place: Place) -> RandomClus
 def _set_rack(cluster: RandomCluster, words: str, _place: Place) -> RandomCluster:
     name = re.search(r"(?:to|controllers? [\d,]+) '(.*?)'", words)
     known = cluster.racks or ["a"]
+    if example := re.search(r"such as '(.*?)'", words):
+        # The other scheme's names of the same zones.
+        to, of = (ZONE_IDS, ZONE_NAMES) if example[1] in ZONE_IDS else (ZONE_NAMES, ZONE_IDS)
+        for member in (*cluster.document["brokers"], *cluster.document["controllers"]):
+            member["rack"] = to[of.index(member["rack"])] if member["rack"] in of else member["rack"]
+        cluster.two_schemes = False
+        return cluster
     for part in words.split("; "):
         for broker in cluster.document["brokers"]:
             if broker["id"] in brokers_in(part):
@@ -294,7 +301,7 @@ ACTS: Final[tuple[tuple[str, Act], ...]] = (
     (r"^wait until brokers? ", _wait),
     (r"^wait for (it|the reassignment)", _wait_for_reassignment),
     (r"^see the logs? of", _see_log),
-    (r"^(set broker.rack (on|to)|name the rack of)", _set_rack),
+    (r"^(set broker.rack (on|to|as)|name the rack of)", _set_rack),
     (r"^name them in rackspan.toml", _name_controllers),
     (r"^grant DESCRIBE_CONFIGS", _grant),
     (r"^repair ", _repair),
@@ -304,7 +311,7 @@ ACTS: Final[tuple[tuple[str, Act], ...]] = (
     (r"^lower min", _lower),
     # The cluster gets another shape, records are lost, or nothing is to be done.
     (
-        r"^(only if|add|run|spread|nothing on|no plan|take the snapshot|start the controllers|(or )?let them suffer)",
+        r"^(only if|where they are|read all|add|run|spread|nothing on|no plan|take the snapshot|start the controllers|(or )?let them suffer)",
         _outside,
     ),
 )
