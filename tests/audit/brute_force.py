@@ -137,12 +137,15 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     fenced = {one["id"] for one in cluster["brokers"] if one["fenced"]}
     for _ in dead_voters(cluster) - fenced:
         yield "dead-controller", "warning"
+    held = {broker for topic in cluster["topics"] for partition in topic["partitions"] for broker in staying(partition)}
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
-        held = any(one["id"] in failed(cluster, row) for topic in cluster["topics"] for row in topic["partitions"])
-        if not one["fenced"] and (one.get("failed_log_dirs") or held):
+        broken = any(one["id"] in failed(cluster, row) for topic in cluster["topics"] for row in topic["partitions"])
+        if not one["fenced"] and (one.get("failed_log_dirs") or broken):
             yield "failed-log-dir", "warning"
+        if one.get("cordoned") and one["id"] in held:
+            yield "excluded-broker", "warning"
     survives = {topic["name"]: policy.topic_survive.get(topic["name"], policy.survive) for topic in cluster["topics"]}
     required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in cluster["topics"])
     if required and len(set(rack_of(cluster, policy).values())) < 2:

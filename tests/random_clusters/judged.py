@@ -167,11 +167,11 @@ def _linted(cluster: RandomCluster) -> Iterator[str]:
 def remedies(cluster: RandomCluster) -> Iterator[str]:
     """Each way out of each finding: it can be carried out, and stops nothing that went on."""
     findings = api.audit(cluster.snapshot(), policy_of(cluster)).findings
-    seen = set[tuple[str, str | None]]()
+    judged_remedies = set[tuple[str, str | None]]()
     for finding in findings:
-        if (finding.remedy, finding.topic) in seen:
+        if (finding.remedy, finding.topic) in judged_remedies:
             continue
-        seen.add((finding.remedy, finding.topic))
+        judged_remedies.add((finding.remedy, finding.topic))
         refused = []
         for way in alternatives(finding.remedy):
             try:
@@ -194,7 +194,7 @@ def _of_way(cluster: RandomCluster, finding: Finding, way: str) -> Iterator[str]
         return
     lost = plain.writable(cluster) - plain.writable(after)
     if " cancel " in way:
-        # The replicas of before may survive less than those of the target: that is what was asked for.
+        # The replicas of before may survive less than those of the target: that is what was requested.
         lost = {one for one in lost if one.endswith(" now")}
     if lost and not any(words in way for words in CONCEDES):
         yield f"{what}: stops {sorted(lost)}"
@@ -331,6 +331,10 @@ AWAITED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     r"never get in sync": (
         ("remedies",),
         "the last broker in sync is brought back before another is waited for",
+    ),
+    r"there is no leader to copy from": (
+        ("reassign plan and lint",),
+        "a partition whose leader is on a fenced broker, with no other in sync, is left as one without a leader is",
     ),
     r"are cordoned, and nothing excludes them": (
         ("remedies", "restart plan"),

@@ -244,7 +244,7 @@ def _log_failed(cluster: RandomCluster) -> None:
 
 
 def _missing_listener(cluster: RandomCluster) -> None:
-    """A broker without a listener of the name that was asked for: it is not listed, and what it leads has LISTENER_NOT_FOUND."""
+    """A broker without a listener of the name that is required: it is not listed, and what it leads has LISTENER_NOT_FOUND."""
     if len(cluster.up) > 1:
         hidden = cluster.rng.choice(sorted(cluster.up))
         cluster.document["brokers"] = [broker for broker in cluster.brokers if broker["id"] != hidden]

@@ -19,16 +19,16 @@ from tests.random_clusters.states import STATES, State, random_cluster
 from tests.random_clusters.trials import Fault, smallest, trial
 
 CLUSTERS = {
-    "audit and outage": 300,
-    "restart safe": 100,
-    "restart plan": 60,
-    "reassign plan and lint": 100,
+    "audit and outage": 250,
+    "restart safe": 60,
+    "restart plan": 40,
+    "reassign plan and lint": 80,
     "remedies": 60,
-    "remedies to their end": 60,
-    "advise": 40,
-    "acks harden": 300,
+    "remedies to their end": 50,
+    "advise": 30,
+    "acks harden": 200,
 }
-"""How many in make test: each judge takes two seconds of a processor or less."""
+"""How many in make test: each judge takes one or two seconds of a processor."""
 
 SOAK, AT_ONCE = 20_000, 1_000
 
@@ -64,8 +64,8 @@ def test_a_state_that_is_switched_off_is_read_and_judged(state: State) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("words", AWAITED)
 @pytest.mark.xfail(reason="the fault is known; if this passes, take its line out of AWAITED")
-def test_a_fault_that_is_known_is_mended(words: str) -> None:
-    every = (fault for name in AWAITED[words][0] for fault in trial(name, range(400), every=True))
+def test_a_fault_that_is_known_is_fixed(words: str) -> None:
+    every = (fault for name in AWAITED[words][0] for fault in trial(name, range(200), every=True))
     found = next((fault for fault in every if re.search(words, fault.words)), None)
     assert found is None, found
 
@@ -113,9 +113,13 @@ PLANTED = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, owner, attribute, planted = PLANTED[fault]
-    before = {one.words for one in trial(name, range(CLUSTERS[name]), every=True)}
-    monkeypatch.setattr(owner, attribute, planted)
-    assert any(one.words not in before for one in trial(name, range(CLUSTERS[name]), every=True))
+    for seed in range(CLUSTERS[name]):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, attribute, planted)
+            found = {one.words for one in trial(name, [seed], every=True)}
+        if found and found - {one.words for one in trial(name, [seed], every=True)}:
+            return
+    raise AssertionError(f"{name}: nothing is found though {fault}")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.random_clusters.states import RandomCluster, random_cluster
 
 
 class Fault(NamedTuple):
-    """What a judge said of a cluster. `name` and `seed` draw it again."""
+    """The words of a judge about a cluster. `name` and `seed` draw it again."""
 
     name: str
     seed: int
