@@ -15,7 +15,7 @@ from tests.audit.repairs import alternatives
 from tests.random_clusters import plain
 from tests.random_clusters.carried_out import Place, carried_out
 from tests.random_clusters.plain import Impossible
-from tests.random_clusters.states import RandomCluster
+from tests.random_clusters.states import Document, RandomCluster
 from tests.random_clusters.values import policy_of
 
 FOLLOWED_MAX: Final = 80
@@ -67,7 +67,7 @@ def verdicts(cluster: RandomCluster) -> Iterator[str]:
     yield from (f"diskless {one.topic} is judged: {one.constraint}" for one in judged.findings if one.topic in diskless)
 
 
-def _cannot_elect(cluster: RandomCluster, row: plain.Document) -> bool:
+def _cannot_elect(cluster: RandomCluster, row: Document) -> bool:
     """A leader that is down is replaced only with a majority of the controllers."""
     return row["leader"] not in cluster.up and plain.majority_may_fall(cluster, None)
 
@@ -92,7 +92,7 @@ def orders(cluster: RandomCluster) -> Iterator[str]:
             break
         state = plain.restarted(state, set(batch.brokers))
     gain = planned.forcing and planned.forcing.gain
-    remedies_of = [(None, gain.command)] if gain else []
+    remedies_of: list[tuple[int | None, str]] = [(None, gain.command)] if gain else []
     remedies_of += [(one.broker, words) for one in planned.blocked for words in re.split(r"; (?!then )", one.remedy)]
     for broker, way in ((broker, way) for broker, words in remedies_of for way in alternatives(words)):
         try:
@@ -180,9 +180,9 @@ def remedies(cluster: RandomCluster) -> Iterator[str]:
                 refused.append((way, error))
         # Of the ways of an operator one is enough, as to bring back a broker or to unregister it. A command has to be possible.
         none_left = len(refused) == len(alternatives(finding.remedy))
-        for way, error in refused:
+        for way, reason in refused:
             if none_left or way.startswith(("rackspan ", "kafka-")):
-                yield f"{finding.constraint} of {finding.topic}-{finding.partition}: {way!r}: {error}"
+                yield f"{finding.constraint} of {finding.topic}-{finding.partition}: {way!r}: {reason}"
 
 
 def _of_way(cluster: RandomCluster, finding: Finding, way: str) -> Iterator[str]:

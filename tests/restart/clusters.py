@@ -12,7 +12,11 @@ ACCEPTED = "t1|t3"
 
 
 def random_cluster(rng: Random, brokers_most: int = 10) -> ClusterSnapshot:
-    return states.random_cluster(rng, rng.randint(1, brokers_most), 4).snapshot()
+    """Sizes of partitions are not known."""
+    cluster = states.random_cluster(rng, rng.randint(1, brokers_most), 4)
+    for _, partition in cluster.partitions():
+        partition["size_bytes"] = None
+    return cluster.snapshot()
 
 
 def random_policies(rng: Random) -> tuple[RackPolicy, StopPolicy]:
