@@ -157,6 +157,17 @@ def _unregister(cluster: RandomCluster, words: str, _place: Place) -> RandomClus
     return cluster
 
 
+def _give_address(cluster: RandomCluster, _words: str, _place: Place) -> RandomCluster:
+    """Another listener, by which every broker and leader is reported."""
+    if not cluster.hidden:
+        raise Impossible("every broker is listed")
+    cluster.document["brokers"] = sorted(
+        [*cluster.brokers, *cluster.hidden.values()], key=lambda broker: int(broker["id"])
+    )
+    cluster.hidden = {}
+    return cluster
+
+
 def _place_anew(cluster: RandomCluster, _words: str, place: Place) -> RandomCluster:
     cluster.policy["topic_survive"].pop(place.topic, None)
     return cluster
@@ -304,6 +315,7 @@ ACTS: Final[tuple[tuple[str, Act], ...]] = (
     (r"^(set broker.rack (on|to|as)|name the rack of)", _set_rack),
     (r"^name them in rackspan.toml", _name_controllers),
     (r"^grant DESCRIBE_CONFIGS", _grant),
+    (r"^give the address of a listener", _give_address),
     (r"^repair ", _repair),
     (r"^kafka-cluster.sh unregister ", _unregister),
     (r"^take survive = ", _place_anew),

@@ -71,7 +71,7 @@ def harmed(cluster: RandomCluster, topic: Document, partition: Document, lost: s
 
 def losses(cluster: RandomCluster, survive: str) -> dict[str, set[int]]:
     """The brokers of each loss by its name: of each rack, with those that may be in any, or of each broker."""
-    racks, ids = rack_of(cluster), {broker["id"] for broker in cluster.brokers} | cluster.hidden
+    racks, ids = rack_of(cluster), {broker["id"] for broker in cluster.brokers} | cluster.hidden.keys()
     if survive == "broker":
         return {f"broker {broker}": {broker} for broker in ids}
     anywhere = ids - racks.keys()

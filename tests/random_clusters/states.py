@@ -37,7 +37,7 @@ class RandomCluster:
     states: list[str] = field(default_factory=list)
     failed: set[Replica] = field(default_factory=set)
     stale: set[int] = field(default_factory=set)
-    hidden: set[int] = field(default_factory=set)
+    hidden: dict[int, Document] = field(default_factory=dict)
     two_schemes: bool = False
 
     @property
@@ -50,7 +50,7 @@ class RandomCluster:
 
     @property
     def running(self) -> set[int]:
-        return self.up | self.hidden
+        return self.up | self.hidden.keys()
 
     @property
     def racks(self) -> list[str]:
@@ -60,7 +60,13 @@ class RandomCluster:
         return json_format.from_document(self.document).snapshot
 
     def copy(self) -> "RandomCluster":
-        return replace(self, document=deepcopy(self.document), policy=deepcopy(self.policy), failed=set(self.failed))
+        return replace(
+            self,
+            document=deepcopy(self.document),
+            policy=deepcopy(self.policy),
+            failed=set(self.failed),
+            hidden=dict(self.hidden),
+        )
 
     def partitions(self) -> Iterator[tuple[Document, Document]]:
         """Each partition with its topic."""
@@ -247,8 +253,8 @@ def _missing_listener(cluster: RandomCluster) -> None:
     """A broker without a listener of the name that is required: it is not listed, and what it leads has LISTENER_NOT_FOUND."""
     if len(cluster.up) > 1:
         hidden = cluster.rng.choice(sorted(cluster.up))
+        cluster.hidden = {broker["id"]: broker for broker in cluster.brokers if broker["id"] == hidden}
         cluster.document["brokers"] = [broker for broker in cluster.brokers if broker["id"] != hidden]
-        cluster.hidden.add(hidden)
         for _, partition in cluster.partitions():
             if partition["leader"] == hidden:
                 partition["leader"] = UNKNOWN_LEADER
