@@ -61,6 +61,7 @@ def test_a_state_that_is_switched_off_is_read_and_judged(state: State) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.rest
 @pytest.mark.parametrize("words", AWAITED)
 @pytest.mark.xfail(reason="the fault is known; if this passes, take its line out of AWAITED")
 def test_a_fault_that_is_known_is_fixed(words: str) -> None:
