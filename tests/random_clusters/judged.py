@@ -336,9 +336,9 @@ AWAITED: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
         ("reassign plan and lint",),
         "a partition whose leader is on a fenced broker, with no other in sync, is left as one without a leader is",
     ),
-    r"^harden sets .* after a loss": (
+    r"^harden sets .* and stops": (
         ("acks harden",),
-        "a value is not set while a broker is down whose return it needs at the loss of another",
+        "a value is not set while a broker is down that it needs, be it in the ISR still, now or at the loss of another",
     ),
     r"are cordoned, and nothing excludes them": (
         ("remedies", "restart plan"),
