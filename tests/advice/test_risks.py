@@ -99,9 +99,9 @@ def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int, topics_ma
             assert advice.cost == expected
             flags = [word for word in command.split() if word.startswith("--")]
             counts.update(flags or ["cluster"])
-    assert 0 < counts["refused in part"] < 0.2 * counts.total()
+    assert counts["refused in part"] < 0.2 * counts.total()
     assert {"--topic", "--replication-factor", "--balance", "cluster"} <= counts.keys()
-    assert "--drain" in counts or topics_max > 3
+    assert {"--drain", "refused in part"} <= counts.keys() or topics_max > 3
 
 
 def test_leaders_brought_into_racks_copy_nothing_though_replicas_are_uneven() -> None:
