@@ -13,6 +13,7 @@ import pytest
 from rackspan.acks import HardenAdvice
 from rackspan.audit.constraints import remedies
 from rackspan.restart import planner, safe
+from tests.depth import at_depth
 from tests.random_clusters.judged import AWAITED, JUDGES
 from tests.random_clusters.states import STATES, State, random_cluster
 from tests.random_clusters.trials import Fault, smallest, trial
@@ -63,9 +64,11 @@ def test_a_state_that_is_switched_off_is_read_and_judged(state: State) -> None:
 @pytest.mark.slow
 @pytest.mark.rest
 @pytest.mark.parametrize("words", AWAITED)
-@pytest.mark.xfail(reason="the fault is known; if this passes, take its line out of AWAITED")
+@pytest.mark.xfail(reason="the fault is known; if this passes in make soak, take its line out of AWAITED")
 def test_a_fault_that_is_known_is_fixed(words: str) -> None:
-    every = (fault for name in AWAITED[words][0] for fault in trial(name, range(200), every=True))
+    every = (
+        fault for name in AWAITED[words][0] for fault in trial(name, range(at_depth(test=200, soak=3_000)), every=True)
+    )
     found = next((fault for fault in every if re.search(words, fault.words)), None)
     assert found is None, found
 
