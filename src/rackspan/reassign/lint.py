@@ -82,7 +82,12 @@ def lint(
     batch, rows = snapshot_batch(snapshot, policy), _row_numbers(snapshot, document)
     broken = list(faults(document))
     listed = _listed(rows, document, broken)
-    found = [*rack_names_alike(batch.members), *map(_finding, broken), *_unknown(batch, rows, document), *_of_log_dirs(document)]
+    found = [
+        *rack_names_alike(batch.members),
+        *map(_finding, broken),
+        *_unknown(batch, rows, document),
+        *_of_log_dirs(document),
+    ]
     diskless = batch.required.diskless[listed.rows]
     found += [_diskless(listed.entries[at]) for at in np.flatnonzero(diskless).tolist()]
     listed = listed.take(~diskless)
@@ -278,7 +283,11 @@ def _of_entry(
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
-    waiting = [broker for broker in entry.replicas if broker in members.listed and broker not in members.alive and broker not in new]
+    waiting = [
+        broker
+        for broker in entry.replicas
+        if broker in members.listed and broker not in members.alive and broker not in new
+    ]
     if waiting and set(entry.replicas) != set(now.replicas):
         why = (
             f"replicas stay on fenced brokers: {','.join(map(str, waiting))}; the move ends once they are back in sync"

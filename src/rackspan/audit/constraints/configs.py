@@ -99,7 +99,12 @@ def _weak_topics(batch: PartitionBatch) -> Bools:
     chosen &= required.survive != ACCEPTS_LOSS
     some = batch.take(chosen)
     raised = replace(some, required=replace(some.required, min_insync_replicas=np.full(len(some.rows), 2)))
-    stopped = raised.worst_loss_placed.harmed | raised.worst_loss_now.harmed | (raised.isr_size < 2) | (raised.replication_factor < 2)
+    stopped = (
+        raised.worst_loss_placed.harmed
+        | raised.worst_loss_now.harmed
+        | (raised.isr_size < 2)
+        | (raised.replication_factor < 2)
+    )
     weak = np.zeros(len(batch.topics), dtype=np.bool_)
     weak[some.rows.topic] = True
     weak[some.rows.topic[stopped]] = False
