@@ -326,7 +326,7 @@ def test_topics_that_are_not_advised_on_are_passed_over_and_those_behind_them_ar
     snapshot = places.snapshot()
     rows = snapshot.partitions
     adding = [
-        [3] if order[topic] == "moving" and at else [] for topic, at in zip(rows.topic, rows.partition, strict=True)
+        [2] if order[topic] == "moving" and at else [] for topic, at in zip(rows.topic, rows.partition, strict=True)
     ]
     snapshot = replace(
         snapshot,

@@ -196,7 +196,7 @@ def test_a_repaired_cluster_is_that_after_the_plans_of_the_risks_each_found_wher
     """By the command line's own parser. What the planner refuses in part is done as far as it goes."""
     rng, plans = Random(11), 0
     for _ in range(20):
-        snapshot, policy = repairs.generated(rng)
+        snapshot, policy = drawn(rng)
         findings = api.audit(snapshot, policy).findings
         expected = snapshot
         commands = [each.command.partition(",")[0] for each in risks(snapshot, policy, findings)]

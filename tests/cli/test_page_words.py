@@ -296,7 +296,13 @@ def test_further_reasons_of_a_finding_are_counted_and_no_finding_is_no_table() -
 
 
 def test_counts_of_an_audit_have_commas_and_no_controller_is_named_where_one_is_required() -> None:
-    known: dict[str, Any] = {"warnings": 2_000, "violated_partitions": 3_000, "losses": [], "partitions": 1}
+    known: dict[str, Any] = {
+        "warnings": 2_000,
+        "violated_partitions": 3_000,
+        "losses": [],
+        "partitions": 1,
+        "survives_any_rack": True,
+    }
     first, _ = audit._audit_verdict({**known, "violations": 1_000})
     assert first.plain == "1,000 violations on 3,000 partitions, 2,000 warnings"
     first, _ = audit._audit_verdict({**known, "violations": 0, "complete": False})

@@ -113,7 +113,14 @@ def test_an_audit_is_summed_up_by_its_violations(
     ],
 )
 def test_a_plan_of_restarts_is_summed_up_by_its_bound(batches: int, blocked: Any, line: str) -> None:
-    document: Any = {"batches": [{}] * batches, "lower_bound": 3, "bound_reason": "one a rack", "blocked": blocked}
+    document: Any = {
+        "batches": [{}] * batches,
+        "lower_bound": 3,
+        "bound_reason": "one a rack",
+        "blocked": blocked,
+        "down": [],
+        "batches_if_up": None,
+    }
     assert _plan_verdict(document).plain == line
 
 

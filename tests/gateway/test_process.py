@@ -84,7 +84,7 @@ def acknowledged_while(gateway: GatewayProcess, topic: str, number: signal.Signa
         assert time.monotonic() < until, f"{len(acknowledged)} records are acknowledged"
         produce()
     gateway.process.send_signal(number)
-    until = time.monotonic() + 1
+    until = time.monotonic() + 1  # short: what is sent after the signal
     while time.monotonic() < until:
         produce()
     producer.flush(WITHIN_SECONDS)

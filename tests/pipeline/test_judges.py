@@ -15,7 +15,7 @@ from tests.pipeline.examples import NOON, recorded, small
 
 DIGESTS = {
     ("partition_durability", 3): "392d203eaf83d72f",
-    ("findings", 8): "982cc576adcaeb51",
+    ("findings", 9): "9b13c39fa9a54ef4",
     ("outage_impact", 4): "de3afbc40c56bc51",
     ("drift", 3): "c4cc7e67b8824969",
 }

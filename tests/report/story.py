@@ -342,8 +342,9 @@ def harmed_by_hand(cluster: ClusterSnapshot, lost: RackId) -> int:
     harmed = 0
     for row in cluster.partitions:
         config = cluster.topics[row.topic].config
-        left = [alive[broker] for broker in row.isr if broker in alive]
-        leads = row.leader >= 0 and (bool(left) if majority else row.leader in alive)
+        left = [alive[broker] for broker in row.isr if broker in alive and broker not in row.offline_replicas]
+        # A leader of −2 is there, and not known.
+        leads = row.leader != -1 and (bool(left) if majority or row.leader == -2 else row.leader in alive)
         min_isr, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
         harmed += not leads or len(left) < min(min_isr, len(row.replicas)) or len(set(left)) < racks
     return harmed

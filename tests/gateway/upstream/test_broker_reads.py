@@ -10,7 +10,7 @@ BROKER = 1
 
 
 class Readings:
-    """Reads that end when they are told to, of records that were acknowledged at the times in `due`."""
+    """Reads that end when a test ends them, of records that were acknowledged at the times in `due`."""
 
     def __init__(self) -> None:
         self.due: list[float] = []

@@ -97,7 +97,7 @@ def going_on(what: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join()  # unlimited: it waits for this event alone
 
 
 def _write(level: str, line: str, cluster: str | None, style: str) -> None:

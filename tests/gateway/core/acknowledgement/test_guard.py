@@ -399,7 +399,8 @@ def test_in_mode_strict_no_sample_from_before_counts() -> None:
     hold = guard.forwarded(1, {ORDERS: TWO_RACKS}, 30.0)
     assert hold is not None
     assert not guard.acknowledged(hold, {ORDERS: END}, 0.2)
-    assert (reads(guard, 1, 0.2), guard.topics_to_sample(1, 0.2)) == (set(), {"orders"})
+    assert not reads(guard, 1, 0.2)
+    assert guard.topics_to_sample(1, 0.2) == {"orders"}
 
 
 @pytest.mark.parametrize(("racks", "shown"), [(3, (2, 3)), (2, (2,)), (1, ())], ids=["raised", "unchanged", "lowered"])
