@@ -331,8 +331,8 @@ def harmed_by_hand(cluster: ClusterSnapshot, lost: RackId) -> int:
     alive = {int(one.id): one.rack or UNNAMED_RACK for one in cluster.brokers if not one.fenced}
     alive = {broker: rack for broker, rack in alive.items() if rack != lost}
     of_broker = {int(one.id): one.rack for one in cluster.brokers}
-    voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in cluster.controllers if one.voter}
-    # A controller and a broker of one id are one process.
+    # A controller and a broker of one id are one process, in the broker's rack.
+    voters = {int(one.id): of_broker.get(int(one.id)) or one.rack for one in cluster.controllers if one.voter}
     fenced = {int(one.id) for one in cluster.brokers if one.fenced}
     dead = {
         int(one.id) for one in cluster.controllers if (int(one.id) in fenced if one.alive is None else not one.alive)
