@@ -32,7 +32,10 @@ def minimum(topic: Document, replicas: int) -> int:
 
 
 def racks_required(cluster: RandomCluster, topic: Document) -> int:
-    required = cluster.policy["topic_min_insync_racks"].get(topic["name"], cluster.policy["min_insync_racks"])
+    # Of a topic that may be in one rack on purpose only its own value is required.
+    alone = cluster.policy["topic_survive"].get(topic["name"]) == "none"
+    general = 1 if alone else cluster.policy["min_insync_racks"]
+    required = cluster.policy["topic_min_insync_racks"].get(topic["name"], general)
     return max(int(required), int(topic["config"].get("min.insync.racks", "1")))
 
 

@@ -116,7 +116,7 @@ PLANTED = {
         "restart plan",
         planner,
         "_ordered",
-        lambda _snapshot, _batch, batches: list(batches)[::-1],
+        lambda *given, ordered=planner._ordered: ordered(*given)[::-1],
     ),
     "each value is set at once": ("acks harden", HardenAdvice, "to_set", property(lambda _advice: True)),
 }

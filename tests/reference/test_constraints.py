@@ -10,6 +10,7 @@ import pytest
 
 import rackspan
 from rackspan.audit import Finding, RackPolicy
+from rackspan.audit.constraints.cluster import RACK_NAMES_ALIKE
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.plan.reassignment_file import read_reassignment
 from rackspan.reassign import ReassignmentRequest, lint
@@ -71,6 +72,7 @@ def where(one: Finding) -> str:
 def printed() -> Iterator[str]:
     """The names that stand in the source where a finding, or what makes one, is made."""
     yield from (one.name for one in SURVIVAL_CONSTRAINTS)  # Their names are composed.
+    yield RACK_NAMES_ALIKE
     for path in Path(rackspan.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
