@@ -24,7 +24,7 @@ from rackspan.model.ids import NO_BROKER, UNKNOWN_LEADER
 from rackspan.model.partitions import Partition
 from rackspan.placement import UsableBroker
 
-RACKS = ("r1", "r2", "r3", "eu-west/1 [a]")
+RACKS = ("r1", "r2", "r3", "eu-west=1 [a]")
 TOPICS = ("__consumer_offsets", "orders", "payments.v2", "a_b-c", "x")
 
 broker_ids = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 1001, 2_000_000])

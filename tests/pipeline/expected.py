@@ -30,7 +30,7 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 8,
+            "schema_version": 9,
         }
         for one in audit(snapshot, policy).findings
     ]

@@ -510,8 +510,10 @@ def test_the_policies_of_a_run_are_read_from_its_row_again() -> None:
         {"audit": Survive.NONE},
         {"orders": (RackId("b"), RackId("a"))},
         True,
+        frozenset({RackId("rack1"), RackId("r1")}),
+        "rackspan.toml",
     )
-    assert len(fields(RackPolicy)) == 9, "give the new one a value that is not its default"
+    assert len(fields(RackPolicy)) == 11, "give the new one a value that is not its default"
     for policies in (
         RackPolicy(),
         own,

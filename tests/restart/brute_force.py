@@ -23,8 +23,8 @@ Document = dict[str, Any]
 
 
 def is_safe(cluster: Document, stopped: set[int], policy: RackPolicy, stop: StopPolicy) -> bool:
-    """Whether nothing suffers that may not, everything was read, and the controllers keep their majority."""
-    if not controllers_hold(cluster, stopped, policy):
+    """Whether nothing suffers that may not, everything was read, and the controllers keep their majority, or nothing is taken that is up."""
+    if not controllers_hold(cluster, stopped, policy) and not takes_nothing(cluster, frozenset(stopped)):
         return False
     if any(not note.startswith("sizes") for note in cluster["partial"]):
         return False

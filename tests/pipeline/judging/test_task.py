@@ -90,10 +90,16 @@ def odd() -> ClusterSnapshot:
             leader=leaders * 4,
             replicas=replicas * 4,
             isr=isr * 4,
-            removing_replicas=[(), (), (), ()] + [(1, 77) for _ in range(4 * count - 4)],
+            removing_replicas=[(), (), (), ()] + [_leaving(row) for row in (replicas * 4)[4:]],
             size_bytes=[-1, 2**53 + 1, *range(4 * count - 2)],
         ),
     )
+
+
+def _leaving(replicas: Sequence[int]) -> tuple[int, ...]:
+    """Brokers 1 and 77, where they are replicas and not the only ones."""
+    leaving = tuple(one for one in (1, 77) if one in replicas)
+    return leaving if len(leaving) < len(replicas) else ()
 
 
 def of_racks(count: int) -> ClusterSnapshot:

@@ -187,12 +187,17 @@ def test_no_plan_places_on_a_fenced_or_excluded_broker_or_has_a_finding_by_lint(
         planned = plan(instance.snapshot, instance.policy, request)
         pairs = list(zip(map(set, _ends(instance, planned)), map(set, instance.placed), strict=True))
         assert not any((new - old) & instance.barred for new, old in pairs), instance.seed
-        # That all replicas of a partition are replaced is true where lint reports it; lint reports nothing else of a plan.
+        # That all replicas of a partition are replaced, or that its move waits for a fenced broker, is true where lint reports it; lint
+        # reports nothing else of a plan.
         replaced = {
             partition for partition, (new, old) in enumerate(pairs) if not new & old and (len(new) > 1 or len(old) > 1)
         }
+        waits = {at for at, (new, old) in enumerate(pairs) if new != old and new & old & instance.fenced}
         found = lint(instance.snapshot, instance.policy, planned, request)
-        assert {(one.constraint, one.partition) for one in found} == {("plan-replaces-all", one) for one in replaced}
+        assert {(one.constraint, one.partition) for one in found} == {
+            *(("plan-replaces-all", one) for one in replaced),
+            *(("plan-fenced-broker", one) for one in waits),
+        }
 
 
 def test_of_equally_many_moves_what_is_in_sync_stays() -> None:
