@@ -24,7 +24,8 @@ Document = dict[str, Any]
 
 def is_safe(cluster: Document, stopped: set[int], policy: RackPolicy, stop: StopPolicy) -> bool:
     """Whether nothing suffers that may not, everything was read, and the controllers keep their majority, or nothing is taken that is up."""
-    if not controllers_hold(cluster, stopped, policy) and not takes_nothing(cluster, frozenset(stopped)):
+    nothing_taken = bool(voters(cluster, policy)) and takes_nothing(cluster, frozenset(stopped))
+    if not controllers_hold(cluster, stopped, policy) and not nothing_taken:
         return False
     if any(not note.startswith("sizes") for note in cluster["partial"]):
         return False
