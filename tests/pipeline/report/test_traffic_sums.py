@@ -14,6 +14,7 @@ import pytest
 from rackspan import pipeline
 from rackspan.advice.advice import Concern
 from rackspan.audit import RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.pipeline.report.aggregates import ReadColumns
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.report.traffic_sums import HourTables, traffic_reports
@@ -30,6 +31,9 @@ from tests.pipeline.hours.prices import PRICES
 from tests.pipeline.readings import history, store_readings
 
 HOUR = timedelta(hours=1)
+POLICY = RackPolicy(survive=Survive.NONE)
+"""Nothing is to be repaired before the savings."""
+
 READINGS = {
     **{cluster: history(Random(seed), 16, cluster, 5000.0) for cluster, seed in (("one", 3), ("two", 4))},
     "large": history(Random(7), 16, "large", 5000.0, record_bytes=1_000_000),
@@ -43,13 +47,13 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     store_readings(made, [reading for readings in READINGS.values() for reading in readings])
     # A cluster of which only snapshots are stored.
     pipeline.store(small("three", NOON, 3), made)
-    plain_build.refresh(made, RackPolicy(), prices=PRICES)
+    plain_build.refresh(made, POLICY, prices=PRICES)
     return made
 
 
 @pytest.fixture(scope="module")
 def data(warehouse: Warehouse) -> ReportData:
-    return report_data(warehouse, RackPolicy())[1]
+    return report_data(warehouse, POLICY)[1]
 
 
 def traffic_of(data: ReportData, cluster_id: str) -> TrafficReport:
