@@ -92,7 +92,8 @@ def test_each_plan_costs_the_bytes_that_following_it_copies(seed: int, topics_ma
                 assert planned.infeasible or not len(planned)
                 counts["refused in part"] += 1
                 continue
-            assert not planned.infeasible
+            # Racks that may be one refuse nothing: the plan is not certain to keep them apart.
+            assert not [conflict for conflict in planned.infeasible if conflict.partitions]
             count, size_bytes = copies(snapshot, api.snapshot_after(snapshot, planned))
             replicas = "1 replica" if count == 1 else f"{count} replicas"
             expected = f"{replicas} copied once, {human_bytes(size_bytes)}" if count else "nothing is copied"
