@@ -139,7 +139,7 @@ def plans(cluster: RandomCluster) -> Iterator[str]:
 
 
 def is_of_plan(finding: Finding) -> bool:
-    """Whether it is a violation that a plan could mend: no plan changes how racks are written."""
+    """Whether it is a violation that a plan could repair: no plan changes how racks are written."""
     return finding.severity is Severity.VIOLATION and finding.constraint != "rack-names-alike"
 
 
