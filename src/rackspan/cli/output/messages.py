@@ -85,6 +85,9 @@ def note(line: str, cluster: str | None = None) -> None:
 @contextmanager
 def going_on(what: str) -> Iterator[None]:
     """Show on standard error that work without a limit goes on, until it ends."""
+    # Imported here: it brings asyncio, and other commands should start without.
+    from rackspan.ends import joined_within
+
     ended, begun = threading.Event(), time.monotonic()
 
     def show() -> None:
@@ -97,7 +100,7 @@ def going_on(what: str) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        thread.join()  # unlimited: it waits for this event alone
+        joined_within("the lines of work that goes on", thread)
 
 
 def _write(level: str, line: str, cluster: str | None, style: str) -> None:
