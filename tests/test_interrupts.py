@@ -121,6 +121,23 @@ def test_a_limit_that_is_lifted_ends_nothing_and_it_stands_in_for_the_one_before
     assert interrupted(LIFTED.format(after=after, before=before), times=0) == (0, "still here\n")
 
 
+HELD_BACK = """
+handled = []
+signal.signal(signal.SIGHUP, lambda *_: handled.append("handled"))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+os.kill(os.getpid(), signal.SIGHUP)
+time.sleep(0.1)
+print(handled, end=" ", file=sys.stderr)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+print(handled, file=sys.stderr)
+"""
+
+
+def test_a_signal_that_the_main_thread_holds_back_is_not_handled_meanwhile() -> None:
+    """Another thread would take it. The first process of several gateways would then not hand it on to one that it starts."""
+    assert interrupted(HELD_BACK, times=0) == (0, "[] ['handled']\n")
+
+
 ENDS = """
 import atexit
 atexit.register(signal.raise_signal, signal.SIGINT)

@@ -60,7 +60,13 @@ def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
     listener = _NO_FILE if passed_on in _own else passed_on
     _own.add(write)
     arguments = (read, listener, after, lifted)
-    threading.Thread(target=_watch, args=arguments, name="watch of Ctrl-C", daemon=True).start()
+    watch = threading.Thread(target=_watch, args=arguments, name="watch of Ctrl-C", daemon=True)
+    # Signals are for the main thread: those that it blocks for a while would reach a thread that does not.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    try:
+        watch.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def lift() -> None:
         global _ends_until
