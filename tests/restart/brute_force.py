@@ -60,7 +60,7 @@ def states_of(cluster: Document, partition: Document) -> list[tuple[list[int], i
     states = [(now, len(partition["replicas"]), "")]
     if partition["adding_replicas"] or partition["removing_replicas"]:
         stays = [replica for replica in partition["replicas"] if replica not in partition["removing_replicas"]]
-        at_end = [replica for replica in stays if replica in up]
+        at_end = [replica for replica in stays if replica in up & {*partition["isr"], *partition["adding_replicas"]}]
         states.append((at_end, len(stays), ", once its reassignment has ended"))
     return states
 

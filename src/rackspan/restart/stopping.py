@@ -16,7 +16,7 @@ from rackspan.audit import PartitionBatch, effective_min_isr
 from rackspan.audit.batch import under_minimum
 from rackspan.errors import UsageError
 from rackspan.model import NO_RACK, Bools, Int32s, Int64s, any_in_row, count_in_row, distinct_racks, lengths
-from rackspan.model.partitions import SelectedRows
+from rackspan.model.partitions import SelectedRows, listed_in
 
 
 class BlockOn(StrEnum):
@@ -204,11 +204,12 @@ def in_sync_rows(batch: PartitionBatch, policy: StopPolicy) -> InSyncRows:
 
 
 def _in_sync_at_the_end(batch: PartitionBatch) -> Int32s:
-    """Broker index of each replica that stays and is up. Shape as `replicas`.
+    """Broker index of each replica that stays, is up, and is added or in sync now. Shape as `replicas`.
 
-    Kafka ends a reassignment once every replica that stays is in sync, those that lag now too.
+    Kafka 4.3 ends a reassignment once the replicas that it adds are in sync; others may lag behind then as they do now.
     """
-    stays = batch.staying & batch.members.usable[batch.replica_index] & ~batch.on_failed_log_dir
+    in_sync = listed_in(batch.rows.replicas, batch.rows.isr) & batch.members.usable[batch.replica_index]
+    stays = batch.staying & (batch.being_copied | (in_sync & ~batch.on_failed_log_dir))
     return np.where(stays, batch.replica_index, np.int32(-1))
 
 
