@@ -1,5 +1,7 @@
 """Brokers that can never stop and partitions that force further batches: who is named, how many there are, what helps."""
 
+from dataclasses import replace
+
 import pytest
 
 from rackspan.audit import RackPolicy
@@ -41,6 +43,16 @@ def test_a_topic_whose_placement_is_left_alone_is_placed_anew_first() -> None:
     policy = RackPolicy(topic_survive={"orders": Survive.NONE})
     (remedy, *_) = {one.remedy for one in plan_restart(of_one_topic(RACKS, [[1, 2]], config=MIN_TWO), policy).blocked}
     assert remedy.startswith('take survive = "none" for the topic out of rackspan.toml; then rackspan reassign plan')
+
+
+def test_a_broker_that_one_that_stays_down_blocks_waits_for_it() -> None:
+    """Both voters are alive and needed, so that no batch starts the fenced broker of one of them."""
+    voters = tuple(Controller(BrokerId(voter), voter=True, alive=True) for voter in (1, 9))
+    snapshot = of_one_topic(RACKS, [[1, 4]], isr=[[4]], leader=[4], fenced={1}, config={"min.insync.replicas": "1"})
+    of_voter, other = plan_restart(replace(snapshot, controllers=voters)).blocked
+    assert (of_voter.broker, of_voter.partition_count) == (1, 0)
+    suffering = SufferingPartition("orders", 0, "no replica left in sync: in sync now 4")
+    assert other == BlockedBroker(4, (suffering,), 1, "bring back broker 1")
 
 
 def test_twenty_partitions_of_a_blocked_broker_are_named_and_all_are_counted() -> None:

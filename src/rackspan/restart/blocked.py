@@ -41,24 +41,37 @@ class BlockedBroker:
 
 
 def blocked_brokers(
-    batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, indices: Int64s
+    batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, indices: Int64s, stays_down: Bools
 ) -> tuple[BlockedBroker, ...]:
-    """Each blocked broker, by its index."""
-    return tuple(_blocked(batch, rows, policy, index) for index in indices.tolist())
+    """Each blocked broker, by its index. `stays_down`: those of the chosen that the plan does not start. Shape (brokers,)."""
+    return tuple(_blocked(batch, rows, policy, index, stays_down) for index in indices.tolist())
 
 
-def _blocked(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, index: int) -> BlockedBroker:
-    stopped = marks(len(batch.members.rack_map.broker_ids), index)
-    reached = rows.take(touched(rows, stopped))
-    forbidding = reached.take(reached.blocks(reached.left_without(stopped)))
-    partitions = np.unique(forbidding.row)
-    named = forbidding.take(np.isin(forbidding.row, partitions[:PARTITIONS_NAMED]))
-    broker = int(batch.members.rack_map.broker_ids[index])
+def _blocked(
+    batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy, index: int, stays_down: Bools
+) -> BlockedBroker:
+    ids = batch.members.rack_map.broker_ids
+    stopped = marks(len(ids), index)
+    broker = int(ids[index])
     quorum = voters_left(batch.members, (broker,))
     remedies = [] if quorum is None or quorum.holds else [_quorum_remedy(quorum, batch.members.dead_voters)]
-    if len(partitions):
-        remedies += _remedies(batch, named, policy)
-    return BlockedBroker(broker, _named(batch, named, stopped), len(partitions), "; ".join(remedies))
+    forbidding = _forbidding(rows, stopped)
+    if len(forbidding):
+        remedies += _remedies(batch, _first(forbidding), policy)
+    elif not remedies:
+        forbidding = _forbidding(rows.without(np.append(stays_down, False)), stopped)
+        remedies = [f"bring back {noun_and_ids('broker', ids[stays_down].tolist())}"]
+    count = len(np.unique(forbidding.row))
+    return BlockedBroker(broker, _named(batch, _first(forbidding), stopped), count, "; ".join(remedies))
+
+
+def _forbidding(rows: InSyncRows, stopped: Bools) -> InSyncRows:
+    reached = rows.take(touched(rows, stopped))
+    return reached.take(reached.blocks(reached.left_without(stopped)))
+
+
+def _first(rows: InSyncRows) -> InSyncRows:
+    return rows.take(np.isin(rows.row, np.unique(rows.row)[:PARTITIONS_NAMED]))
 
 
 def _quorum_remedy(quorum: VotersLeft, dead: frozenset[int]) -> str:

@@ -116,7 +116,7 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
         stop=stop,
         batches=tuple(_batches(batch, rows, fleet, ordered)),
         lower_bound=rolled.bound or LowerBound(0, ""),
-        blocked=blocked_brokers(batch, rows, policy, np.flatnonzero(fleet.blocked)),
+        blocked=blocked_brokers(batch, rows, policy, np.flatnonzero(fleet.blocked), fleet.up.fenced),
         without_margin=len(np.unique(rows.row[rows.margin_refused & _of_chosen(rows, wanted)])),
         forcing=forcing_partitions(batch, rows, np.flatnonzero(wanted & ~fleet.blocked), batches),
         partial=(
