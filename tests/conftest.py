@@ -4,6 +4,7 @@ RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Jav
 """
 
 import gc
+import logging
 import os
 import re
 import sys
@@ -31,6 +32,8 @@ settings.register_profile(
 )
 settings.load_profile(DEPTH)
 spark_classes.load()
+# Producers of kafka-python that a test leaves behind log for as long as the process runs.
+logging.getLogger("kafka").propagate = False
 
 
 def pytest_report_header() -> str:

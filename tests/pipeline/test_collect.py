@@ -274,17 +274,15 @@ def test_readings_of_a_cluster_that_hangs_hold_up_no_other_cluster(
     readings = iter(history(Random(1), 5))
     there = Source("there", lambda: pytest.fail("read without traffic"), lambda period, urls: next(readings))
     rounds = collect_every(
-        # Longer than the test may take: a round that waited for it would have no result of the others before.
-        [api.live_cluster(address, None, 10.0), there],
+        # Longer than any test may take: a round that waited for it would have no result of the others.
+        [api.live_cluster(address, None, 3_600.0), there],
         warehouse,
         0.2,
         now=time.monotonic,
         sleep=time.sleep,
         traffic=TrafficReadings(0.2),
     )
-    began = time.monotonic()
     found = list(islice(rounds, 4))
-    assert time.monotonic() - began < 10
     assert [(one.source, one.error) for one in found] == [("there", None)] * 4
     assert len(list(rows(warehouse, "readings"))) == 4
     # It is still being read, and is not read once more in each round.

@@ -69,14 +69,23 @@ def test_a_record_is_written_over_another_connection_once_the_login_of_one_expir
 def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
     monkeypatch: pytest.MonkeyPatch, refusal: tuple[int, str | None], shown: str
 ) -> None:
-    monkeypatch.setattr(config_writer, "WRITE_SECONDS", 0.25)
-
     async def scenario() -> None:
-        log = Leader()
+        log, loop, later = Leader(), asyncio.get_running_loop(), 0.0
+        clock = loop.time
+        monkeypatch.setattr(loop, "time", lambda: clock() + later)
         async with followed(log) as (topic, _, leader):
-            leader.handles[ApiKey.PRODUCE] = refusing(log, *[refusal] * 9)
+            refused, requests = refusing(log, *[refusal] * 9), list[Any]()
+
+            async def produce(request: Any) -> ProduceResponseData:
+                nonlocal later
+                # The time is over once a refusal has been received: at the request after it.
+                later += config_writer.WRITE_SECONDS * len(requests)
+                requests.append(request)
+                return await refused(request)
+
+            leader.handles[ApiKey.PRODUCE] = produce
             expected = (
-                f"configs could not be written to 1 rack in 0.25 s, or not be read after that: {shown}; look at its"
+                f"configs could not be written to 1 rack in 15 s, or not be read after that: {shown}; look at its"
             )
             with pytest.raises(ClusterUnreachable, match=re.escape(expected)):
                 await topic.write(b"a", b"1")
