@@ -16,6 +16,7 @@
     ├── RestartStopped                a broker did not come back, or a restart cannot go on; nothing more is stopped
     ├── InvalidWarehouse              a folder that is no warehouse of the pipeline, or one of another version
     │   └── WarehouseBusy             another run is at work in it; a later try may succeed
+    ├── UnreadableStore               a disk or an object store does not give what may be whole; a later try may succeed
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        no broker responded in time
     │   │   └── OtherBroker           another broker responds at a broker's address
@@ -102,6 +103,13 @@ class InvalidWarehouse(RackspanError):
 
 class WarehouseBusy(InvalidWarehouse):
     """Another run is at work in the warehouse, or committed at the same time; a later try may succeed."""
+
+
+class UnreadableStore(RackspanError):
+    """A disk or an object store does not give a file: it throttles, refuses or does not respond. What is in the file is not known.
+
+    It is no InvalidWarehouse: nothing is left out, given up or made again because of it.
+    """
 
 
 class SourceError(RackspanError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rackspan.daemon_threads import DaemonExecutor
-from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UnreadableStore, UsageError
 from rackspan.model.snapshot import ClusterSnapshot, ReadSnapshot
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.names import StoredNames, how_to_restore
@@ -213,7 +213,7 @@ def collect_every(
             yield from collect(
                 sources, warehouse, bases, names=names, traffic=traffic if with_traffic else None, readers=readers
             )
-        except InvalidWarehouse as error:
+        except (InvalidWarehouse, UnreadableStore) as error:
             # By then the disk may have space again, or the object store respond.
             yield Collected(warehouse.root, error=error)
         warehouse = replace(warehouse, repair=NOT_REPAIRED)
@@ -256,7 +256,7 @@ def _stored(
             yield Collected(name, outcome, (*read.warnings, *read.snapshot.partial))
     try:
         names.store(warehouse, named)
-    except InvalidWarehouse as error:
+    except (InvalidWarehouse, UnreadableStore) as error:
         # The snapshots are stored all the same.
         yield Collected(warehouse.root, warnings=(f"names of clusters: {error}; {how_to_restore(warehouse)}",))
 

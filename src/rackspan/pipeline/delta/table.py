@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rackspan.errors import InvalidWarehouse, required_module
+from rackspan.errors import InvalidWarehouse, UnreadableStore, required_module
 from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.delta.local_disk import flush_log
 
@@ -51,7 +51,10 @@ class DataFile:
 
 
 def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
-    """The table at a URL, None where there is none. Errors: InvalidWarehouse; MissingRequirement without deltalake."""
+    """The table at a URL, None where there is none.
+
+    Errors: InvalidWarehouse, UnreadableStore; MissingRequirement without deltalake.
+    """
     deltalake = require_deltalake()
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -59,7 +62,9 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
         opened: DeltaTable = deltalake.DeltaTable(url, version=version)
     except TableNotFoundError:
         return None
-    except (DeltaError, OSError, ValueError) as error:
+    except OSError as error:
+        raise unreadable(url, error) from None
+    except (DeltaError, ValueError) as error:
         at = "" if version is None else f" at version {version}"
         raise InvalidWarehouse(f"{url}: cannot be read as a Delta table{at}: {one_line(error)}") from None
     _refuse_reader_features(opened)
@@ -67,7 +72,7 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
 
 
 def renewed(table: "DeltaTable") -> "DeltaTable | None":
-    """A table opened before, at its newest version: a tenth of the work of opening it again. Errors: InvalidWarehouse.
+    """A table opened before, at its newest version: a tenth of the work of opening it again. Errors: InvalidWarehouse, UnreadableStore.
 
     None where its folder on the local disk is gone, or holds another table by now.
     """
@@ -78,7 +83,9 @@ def renewed(table: "DeltaTable") -> "DeltaTable | None":
         return None
     try:
         table.update_incremental()
-    except (DeltaError, OSError) as error:
+    except OSError as error:
+        raise unreadable(table.table_uri, error) from None
+    except DeltaError as error:
         raise InvalidWarehouse(f"{table.table_uri}: cannot be read as a Delta table: {one_line(error)}") from None
     _refuse_reader_features(table)
     return table
@@ -180,7 +187,9 @@ def _data_files(table: "DeltaTable") -> list[DataFile]:
 
     try:
         actions = pa.table(table.get_add_actions(flatten=True))
-    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+    except OSError as error:
+        raise unreadable(table.table_uri, error) from None
+    except (DeltaError, ValueError, pa.ArrowException) as error:
         raise InvalidWarehouse(f"{table.table_uri}: its log cannot be read: {one_line(error)}") from None
     names = actions.column_names
     key = unit_of([field.name for field in table.schema().fields])
@@ -227,7 +236,7 @@ def read_files(
 
     No rows of snapshots that the files `left_out` may hold: a snapshot's rows may be in several files.
 
-    A column that the files do not have yet is null. Errors: InvalidWarehouse, naming the file.
+    A column that the files do not have yet is null. Errors: InvalidWarehouse, UnreadableStore, naming the file.
     """
     return read_files_at(table.table_uri, files, schema, ids, left_out)
 
@@ -247,20 +256,21 @@ def read_files_at(
             with filesystem.open_input_file(file.path) as opened:
                 same_day = [other for other in left_out if other.day == file.day]
                 yield from _batches(_parquet(opened, schema), file, schema, wanted, same_day)
-        except FileNotFoundError:
-            raise InvalidWarehouse(
-                f"{url}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
-            ) from None
         except (OSError, ValueError, pa.ArrowException) as error:
+            _refuse_unreadable(filesystem, url, file, error)
             raise InvalidWarehouse(f"{url}: {file.path} cannot be read: {one_line(error)}") from None
 
 
 def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
-    """How many rows of each snapshot, or hour, a data file has; with `whole`, every column is read. Errors: InvalidWarehouse where it is damaged."""
+    """How many rows of each snapshot, or hour, a data file has; with `whole`, every column is read.
+
+    Errors: InvalidWarehouse where it is damaged or gone, UnreadableStore where that cannot be told.
+    """
     key = unit_of([field.name for field in table.schema().fields])
     damaged = f"{table.table_uri}: {file.path} is damaged:"
+    filesystem = filesystem_of(table)
     try:
-        with filesystem_of(table).open_input_file(file.path) as opened:
+        with filesystem.open_input_file(file.path) as opened:
             if file.size_bytes and opened.size() != file.size_bytes:
                 raise InvalidWarehouse(f"{damaged} it has {opened.size():,} bytes, its log says {file.size_bytes:,}")
             parquet = pq.ParquetFile(opened, read_dictionary=[key])
@@ -268,9 +278,8 @@ def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False)
             for batch in parquet.iter_batches(BATCH_ROWS, columns=None if whole else [key]):
                 for entry in pc.value_counts(batch.column(key)).to_pylist():
                     counts[entry["values"]] += entry["counts"]
-    except FileNotFoundError:
-        raise InvalidWarehouse(f"{table.table_uri}: {file.path} is gone") from None
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        _refuse_unreadable(filesystem, table.table_uri, file, error)
         raise InvalidWarehouse(f"{damaged} {one_line(error)}") from None
     if counts.total() != file.rows or not all(file.may_hold(value, value) for value in counts):
         raise InvalidWarehouse(f"{damaged} it has other rows than its log says")
@@ -278,12 +287,40 @@ def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False)
 
 
 def is_damaged(table: "DeltaTable", file: DataFile) -> bool:
-    """Whether a data file is gone, cannot be read completely, or has other rows than its log says."""
+    """Whether a data file is gone, has bytes that are no Parquet, or other rows than its log says. Errors: UnreadableStore."""
     try:
         snapshot_counts(table, file, whole=True)
     except InvalidWarehouse:
         return True
     return False
+
+
+def _refuse_unreadable(filesystem: Any, url: str, file: DataFile, error: Exception) -> None:
+    """Tell what is damaged from what a store does not give. Errors: UnreadableStore; InvalidWarehouse for a file that is gone.
+
+    Arrow has one kind of error for both. A file is damaged if all of its bytes come, and are wrong; a second look finds it gone.
+    """
+    if not isinstance(error, OSError):
+        return
+    try:
+        with filesystem.open_input_file(file.path) as opened:
+            content = opened.read_buffer()
+    except FileNotFoundError:
+        raise InvalidWarehouse(
+            f"{url}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
+        ) from None
+    except OSError as again:
+        raise unreadable(f"{url}: {file.path}", again) from None
+    try:
+        pq.ParquetFile(pa.BufferReader(content)).read()
+    except (OSError, ValueError, pa.ArrowException):
+        return
+    raise unreadable(f"{url}: {file.path}", error) from None
+
+
+def unreadable(what: str, error: OSError) -> UnreadableStore:
+    """A file or table whose store does not give it."""
+    return UnreadableStore(f"{what}: could not be read, so that nothing is known of it: {one_line(error)}; try again")
 
 
 def filesystem_of(table: "DeltaTable") -> Any:

@@ -1,6 +1,6 @@
 """Gives up what damaged data files of the landing tables held: the last resort, on request of `maintain --drop-damaged`.
 
-Constraints: snapshots that are whole stay; what other files have is brought back first; after a kill the next try does the rest.
+Constraints: every file is looked at before anything is dropped, and one that its store does not give ends it there; snapshots that are whole stay; what other files have is brought back first; after a kill the next try does the rest.
 Damaged files leave their logs; rows of the same snapshots in files that no version names any more are appended, and markers
 made again where a snapshot's rows are whole; the markers of all others are dropped, then their rows. The caller drops the
 derived rows. Tests: tests/pipeline/test_check.py.
@@ -18,14 +18,19 @@ from rackspan.text import count_noun
 
 
 def drop_damaged(warehouse: Warehouse) -> list[str]:
-    """Drop damaged files and the snapshots that are not whole without them. Returns a line for each. Errors: InvalidWarehouse."""
+    """Drop damaged files and the snapshots that are not whole without them. Returns a line for each.
+
+    Errors: InvalidWarehouse; UnreadableStore, with nothing dropped.
+    """
     lines = []
-    for name in LANDING:
-        opened = existing_table(warehouse, name)
-        damaged = [file for file in data_files(opened) if is_damaged(opened, file)]
-        if damaged:
-            commit(opened, [], {}, removed=damaged)
-            lines.append(f"{name}: {count_noun(len(damaged), 'damaged file')} dropped")
+    tables = {name: existing_table(warehouse, name) for name in LANDING}
+    damaged = {
+        name: [file for file in data_files(opened) if is_damaged(opened, file)] for name, opened in tables.items()
+    }
+    for name, files in damaged.items():
+        if files:
+            commit(tables[name], [], {}, removed=files)
+            lines.append(f"{name}: {count_noun(len(files), 'damaged file')} dropped")
     found, _ = bring_back(warehouse, tuple(LANDING), torn=False)
     markers = read_markers(warehouse)
     stored = markers.of_days(markers.count_by_day())
