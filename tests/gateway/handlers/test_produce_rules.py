@@ -67,6 +67,8 @@ class Client:
 
     def __init__(self, *may_write: str) -> None:
         self._may_write = may_write
+        self.unknown: set[str] = set()
+        """Topics that the broker's metadata does not have yet."""
         self.forwarded: list[tuple[dict[str, list[int]], bool]] = []
         """Partitions by topic of each request that was sent on, and whether the broker is to respond."""
         self.counted: list[tuple[str | None, list[str]]] = []
@@ -112,7 +114,9 @@ class Client:
         return MetadataResponseData(
             topics=[
                 MetadataResponseTopic(
-                    name=topic.name, topic_authorized_operations=WRITE if topic.name in self._may_write else ~WRITE
+                    name=topic.name,
+                    error_code=3 if topic.name in self.unknown else 0,
+                    topic_authorized_operations=WRITE if topic.name in self._may_write else ~WRITE,
                 )
                 for topic in request.topics
             ]
@@ -367,6 +371,18 @@ def test_a_refusal_names_racks_to_those_who_may_write_alone(caplog: pytest.LogCa
     assert caplog.messages == [
         "refused before append: orders-0: in-sync racks r1 = 1 < min.insync.racks 2 client=127.0.0.1:9 cause=RACKS"
     ]
+
+
+def test_a_broker_that_does_not_know_a_topic_yet_is_no_missing_right() -> None:
+    """Its own error lets clients send again. They give up after TOPIC_AUTHORIZATION_FAILED."""
+
+    async def scenario() -> None:
+        made, client = Made(STRICT, {("new", 0): [1]}), Client("new")
+        client.unknown = {"new"}
+        await made.sent(client, {"new": [0]})
+        assert (outcomes(client.responses[0]), client.forwarded) == ({("new", 0): (3, None)}, [])
+
+    run(scenario)
 
 
 def test_that_a_topic_is_guarded_is_named_to_those_who_may_write_alone() -> None:

@@ -12,6 +12,7 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
 
 READ, WRITE = 1 << 3, 1 << 4
+UNKNOWN_TOPIC, NO_RIGHT = 3, 29
 
 
 class Client:
@@ -53,10 +54,11 @@ def test_a_client_may_write_to_topics_whose_operations_have_write() -> None:
         topic(None, WRITE),
     )
     session = read(rights, client, *names)
-    assert [name for name in names if rights.may_write(session, name)] == ["all", "write"]
-    assert not rights.may_write(session, "never-requested")
+    errors = {name: rights.error(session, name) for name in names}
+    assert errors == dict.fromkeys(names, NO_RIGHT) | {"all": 0, "write": 0, "gone": UNKNOWN_TOPIC}
+    assert rights.error(session, "never-requested") == UNKNOWN_TOPIC
     other = cast("ClientSession", Client())
-    assert not rights.may_write(other, "write"), "rights are those of one connection"
+    assert rights.error(other, "write") == UNKNOWN_TOPIC, "rights are those of one connection"
     assert rights.unknown(session, names, 100.0) == set(), "nor is one requested again that the broker did not name"
     assert rights.unknown(other, names, 100.0) == {*names}
 
@@ -78,7 +80,7 @@ def test_rights_are_known_for_ten_seconds() -> None:
     read(rights, client, "pay", now=105.0)
     assert rights.unknown(session, ["orders", "pay", "other"], 110.0) == {"other"}
     assert rights.unknown(session, ["orders", "pay"], 110.5) == {"orders"}
-    assert rights.may_write(session, "orders"), "until others are reported"
+    assert rights.error(session, "orders") == 0, "until others are reported"
     assert rights.unknown(session, ["orders", "pay"], 115.5) == {"orders", "pay"}
 
 
@@ -86,8 +88,20 @@ def test_rights_are_known_for_ten_seconds() -> None:
 def test_a_client_whose_rights_cannot_be_read_may_write_nothing(error: Exception) -> None:
     rights = WriteRights()
     session = read(rights, Client(error=error), "orders")
-    assert not rights.may_write(session, "orders")
-    assert rights.unknown(session, ["orders"], 110.0) == set()
+    assert rights.error(session, "orders") == UNKNOWN_TOPIC
+    assert rights.unknown(session, ["orders"], 100.5) == set()
+    assert rights.unknown(session, ["orders"], 100.6) == {"orders"}
+
+
+def test_a_topic_that_the_broker_does_not_know_yet_is_no_missing_right_and_soon_requested_again() -> None:
+    """Its metadata is late: clients give up after TOPIC_AUTHORIZATION_FAILED, and send again after its own error."""
+    rights, client = WriteRights(), Client(topic("new", -(2**31), error=UNKNOWN_TOPIC))
+    session = read(rights, client, "new")
+    assert rights.error(session, "new") == UNKNOWN_TOPIC
+    assert (rights.unknown(session, ["new"], 100.5), rights.unknown(session, ["new"], 100.6)) == (set(), {"new"})
+    client.topics = (topic("new", WRITE),)
+    read(rights, client, "new", now=100.6)
+    assert rights.error(session, "new") == 0
 
 
 def test_a_right_that_was_taken_away_is_gone_with_the_next_response() -> None:
@@ -95,4 +109,4 @@ def test_a_right_that_was_taken_away_is_gone_with_the_next_response() -> None:
     session = read(rights, client, "orders")
     client.topics = (topic("orders", READ),)
     read(rights, client, "orders", now=111.0)
-    assert not rights.may_write(session, "orders")
+    assert rights.error(session, "orders") == NO_RIGHT

@@ -176,12 +176,12 @@ class ProduceHandler:
     def _refuse_as_permitted(
         self, produce: ProduceRequest, refusals: Mapping[Partition, Refusal], topics: Iterable[str]
     ) -> None:
-        """A client that may not write to a topic gets the broker's own error there: a refusal names racks."""
-        hidden = {topic for topic in topics if not self._rights.may_write(produce.session, topic)}
+        """A client that may not write to a topic, or whose broker does not know it yet, gets the broker's own error there: a refusal names racks."""
+        hidden = {topic: code for topic in topics if (code := self._rights.error(produce.session, topic))}
         if hidden:
             named = {*refusals, *produce.responses}
             produce.responses |= {
-                partition: failed(partition[1], ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
+                partition: failed(partition[1], hidden[partition[0]], None)
                 for partition in named
                 if partition[0] in hidden
             }
