@@ -155,6 +155,33 @@ def test_a_second_ctrl_c_while_the_process_ends_prints_nothing() -> None:
     assert interrupted(ENDS, times=0) == (130, "")
 
 
+DROPPED_BY_PYTHON = """
+interrupts.INTERRUPT_SECONDS = WITHIN_SECONDS
+from rackspan.cli.signals import ended_by_signals
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.{signal})
+
+with ended_by_signals():
+    Finalized()
+    time.sleep(WITHIN_SECONDS)
+interrupts.exit_process(0)
+"""
+
+
+@pytest.mark.parametrize("ended_by", ["SIGINT", "SIGTERM"])
+def test_an_exception_that_python_drops_in_a_finalizer_is_raised_again(ended_by: str) -> None:
+    """So a command that ends cleanly does so, whatever the main thread was at when the signal came."""
+    assert interrupted(DROPPED_BY_PYTHON.format(signal=ended_by), times=0) == (0, "ended\n")
+
+
+def test_what_else_a_finalizer_raises_is_reported_as_before() -> None:
+    hangs = "class Failing:\n    def __del__(self):\n        raise OSError('of a finalizer')\nFailing()"
+    code, printed = interrupted(hangs, times=0)
+    assert (code, printed.splitlines()[-1]) == (0, "OSError: of a finalizer")
+
+
 def test_the_figures_fit_into_five_seconds() -> None:
     assert interrupts.ENDS_SECONDS < interrupts.INTERRUPT_SECONDS
     assert interrupts.INTERRUPT_SECONDS + interrupts._FLUSH_SECONDS < 5

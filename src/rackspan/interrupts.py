@@ -1,7 +1,8 @@
 """The end of a process after Ctrl-C: within INTERRUPT_SECONDS, whatever its main thread does.
 
 Python raises KeyboardInterrupt between two instructions of the main thread. A call of C that does not return, a close that hangs, or
-code that drops the exception would hold it up. Begin with `limit_interrupts`. Depends on no other package.
+code that drops the exception would hold it up. Python itself drops it in a finalizer and in a callback of a weak reference: it is raised
+again. Begin with `limit_interrupts`. Depends on no other package.
 """
 
 import atexit
@@ -25,6 +26,9 @@ ENDS_SECONDS: Final = 4.0
 _LEAST_SECONDS: Final = 0.1
 """For an end that would take milliseconds, after others that took all the time."""
 
+_AGAIN_SECONDS: Final = 0.25
+"""From an exception that was dropped until it is raised again, at most: the finalizer has ended by then."""
+
 _FLUSH_SECONDS: Final = 0.2
 """For what is in the buffer of standard output, before the end by force."""
 
@@ -35,6 +39,8 @@ _NO_FILE: Final = -1
 _STDERR: Final = 2
 
 _ends_until = math.inf
+_is_dropped = False
+"""Whether Python has dropped the exception, and it has to be raised again."""
 
 _own: Final = set[int]()
 """The pipes of limits that are in force."""
@@ -56,6 +62,7 @@ def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
     read, write = os.pipe()
     os.set_blocking(write, False)
     passed_on = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    dropped = sys.unraisablehook
     lifted = threading.Event()
     listener = _NO_FILE if passed_on in _own else passed_on
     _own.add(write)
@@ -68,8 +75,21 @@ def limit_interrupts(*, after: int = 1) -> Callable[[], None]:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
+    def drop(unraisable: "sys.UnraisableHookArgs") -> None:
+        global _is_dropped
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            dropped(unraisable)
+            return
+        _is_dropped = True
+        # One of SIGTERM has not begun the limit.
+        with suppress(OSError):
+            os.write(write, bytes([signal.SIGINT]))
+
+    sys.unraisablehook = drop
+
     def lift() -> None:
         global _ends_until
+        sys.unraisablehook = dropped
         signal.set_wakeup_fd(passed_on)
         _own.remove(write)
         lifted.set()
@@ -94,7 +114,7 @@ def exit_process(code: int) -> NoReturn:
 
 def _watch(read: int, passed_on: int, after: int, lifted: threading.Event) -> None:
     """The C half of Python's handlers writes the number of each signal, also while the main thread runs no Python."""
-    global _ends_until
+    global _ends_until, _is_dropped
     left = after
     while left and (number := os.read(read, 1)):
         if passed_on != _NO_FILE:
@@ -105,10 +125,16 @@ def _watch(read: int, passed_on: int, after: int, lifted: threading.Event) -> No
         os.close(read)
         return
     _ends_until = time.monotonic() + ENDS_SECONDS
-    if lifted.wait(INTERRUPT_SECONDS):
-        _ends_until = math.inf
-        os.close(read)
-        return
+    ended_by = time.monotonic() + INTERRUPT_SECONDS
+    while (seconds := ended_by - time.monotonic()) > 0:
+        if lifted.wait(min(seconds, _AGAIN_SECONDS)):
+            _ends_until = math.inf
+            os.close(read)
+            return
+        if _is_dropped:
+            _is_dropped = False
+            # A signal, so that a call of C that waits ends too.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     _flush_standard_output()
     line = f"rackspan: {_what_hangs()} did not end in {INTERRUPT_SECONDS:g} s after Ctrl-C; the process is ended now\n"
     # Without Python's streams, whose locks the thread that hangs may hold; and not into a pipe that nobody reads.

@@ -159,6 +159,26 @@ def test_nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(threading.enumerate()) <= before
 
 
+def test_ctrl_c_while_the_network_thread_starts_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until it has started it reports that it is not alive, and its event loop may run all the same."""
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    connection = ClusterConnection(ConnectionSettings("127.0.0.1:1"))
+    closed, starts = threading.Event(), connection._thread._started  # type: ignore[attr-defined]
+    has_started = starts.set
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(starts, "wait", interrupt)
+    monkeypatch.setattr(starts, "set", lambda: (closed.wait(WITHIN_SECONDS), has_started()))
+    with pytest.raises(KeyboardInterrupt):
+        connection.__enter__()
+    closed.set()
+    eventually(connection._loop.is_closed, "the loop of the thread is closed")
+    assert failures == []
+
+
 def _waiting(go_on: threading.Event) -> Callable[..., list[object]]:
     def getaddrinfo(*_: object, **__: object) -> list[object]:
         go_on.wait(WITHIN_SECONDS)

@@ -86,7 +86,9 @@ class ClusterConnection:
         self._brokers = BrokerConnections(self._login, settings.timeout_seconds)
         self._deadline = time.monotonic() + settings.timeout_seconds
         self._loop = DaemonThreadLoop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="rackspan-client", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="rackspan-client", daemon=True)
+        self._is_begun = False
+        """Whether the thread runs, or is about to: Ctrl-C may come while `start` waits for it."""
         self._first: BrokerConnection | None = None
         """The connection of the server that responded first."""
         self._first_address: Address = ("", 0)
@@ -96,6 +98,7 @@ class ClusterConnection:
         try:
             # Here, where its errors can be raised: connections then use the same token.
             self._login.fetch_token()
+            self._is_begun = True
             self._thread.start()
             self.run(self._first_connection)
         except BaseException:
@@ -107,10 +110,18 @@ class ClusterConnection:
         self.close()
 
     def close(self) -> None:
-        if self._thread.is_alive():
+        if self._is_begun:
+            self._is_begun = False
             asyncio.run_coroutine_threadsafe(self._end(), self._loop)
             joined_within("the connection to the cluster", self._thread, _GRACE_SECONDS)
-        if not self._thread.is_alive() and not self._loop.is_closed():
+        elif self._thread.ident is None and not self._loop.is_closed():
+            self._loop.close()
+
+    def _run_loop(self) -> None:
+        """Closed by its own thread: no other one can tell for sure that it runs no more."""
+        try:
+            self._loop.run_forever()
+        finally:
             self._loop.close()
 
     async def _end(self) -> None:
