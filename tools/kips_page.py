@@ -139,7 +139,7 @@ def _row_faults(row: Row) -> Iterator[str]:
     if (row.kind == "rejected") != (status == "decided"):
         yield "a rejected alternative, and nothing else, has a decision"
     yield from (f"waits for {package!r}, which is no package" for package in row.packages if package not in _packages())
-    yield from (f"`{name}` does not exist" for name in row.named if not _exists(name))
+    yield from (f"`{name}` does not exist" for name in row.named if not exists(name))
 
 
 def _ascends(row: Row, later: Row) -> bool:
@@ -159,7 +159,7 @@ def _packages() -> frozenset[str]:
 
 
 @cache
-def _exists(name: str) -> bool:
+def exists(name: str) -> bool:
     """Whether a file, or a test written `path::name` or `path::Class::name`, is there."""
     path, *names = name.split("::")
     file = ROOT / path

@@ -175,7 +175,8 @@ def test_ctrl_c_while_the_network_thread_starts_ends_it(monkeypatch: pytest.Monk
     with pytest.raises(KeyboardInterrupt):
         connection.__enter__()
     closed.set()
-    eventually(connection._loop.is_closed, "the loop of the thread is closed")
+    eventually(lambda: starts.is_set() and not connection._thread.is_alive(), "the thread has ended")
+    assert connection._loop.is_closed()
     assert failures == []
 
 
