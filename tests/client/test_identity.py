@@ -270,6 +270,25 @@ def test_every_connection_is_proved_anew() -> None:
     asyncio.run(scenario())
 
 
+def test_without_the_right_that_was_taken_away_open_connections_stay_proved_and_new_ones_are_not() -> None:
+    async def scenario() -> None:
+        broker = ProvingBroker(3, release=(3, 9))
+        await broker.start()
+        known = known_at({3: broker})
+        first = await known.connection(3)
+        broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(lambda _: NO_RIGHT)
+        assert await known.connection(3) is first
+        first.close()
+        with pytest.raises(UnprovableBroker):
+            await known.connection(3)
+        broker.handles[ApiKey.DESCRIBE_CONFIGS] = configs_of(only(3))
+        assert not (await known.connection(3)).closed
+        known.close()
+        await broker.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_cluster_does_not_become_another_one() -> None:
     async def scenario() -> None:
         broker = ProvingBroker(1)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from rackspan.client.brokers import KnownBroker, KnownBrokers
@@ -23,6 +23,8 @@ from rackspan.kafka_process import TESTED_VERSIONS, KafkaCluster
 from rackspan.kafka_source.writing.options import parse_sink
 from rackspan.kafka_source.writing.sender import opened_sender
 from rackspan.producers import GuardedAIOKafkaProducer, GuardedKafkaProducer, GuardedProducer
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
 from tests.gateway.running import document
 from tests.kafka_fixtures import SECURED, USERS, client_properties, started
 from tests.secured_fixtures import admin_client
@@ -55,18 +57,28 @@ def may_describe(cluster: KafkaCluster) -> bool:
     return [proof(cluster, login("reader"), broker, broker) for broker in (1, 2)] == [PROVED] * 2
 
 
+def acl_of(user: str, operation: AclOperation) -> dict[str, Any]:
+    return {
+        "restype": ResourceType.BROKER,
+        "name": "kafka-cluster",
+        "resource_pattern_type": ResourcePatternType.LITERAL,
+        "principal": f"User:{user}",
+        "host": "*",
+        "operation": operation,
+        "permission_type": AclPermissionType.ALLOW,
+    }
+
+
 def grant(cluster: KafkaCluster, user: str, operation: AclOperation) -> None:
-    acl = AclBinding(
-        restype=ResourceType.BROKER,
-        name="kafka-cluster",
-        resource_pattern_type=ResourcePatternType.LITERAL,
-        principal=f"User:{user}",
-        host="*",
-        operation=operation,
-        permission_type=AclPermissionType.ALLOW,
-    )
+    acl = AclBinding(**acl_of(user, operation))
     admin = admin_client(cluster)
     admin.create_acls([acl])[acl].result(WITHIN_SECONDS)
+
+
+def revoke(cluster: KafkaCluster, user: str, operation: AclOperation) -> None:
+    acl = AclBindingFilter(**acl_of(user, operation))
+    admin = admin_client(cluster)
+    assert len(admin.delete_acls([acl])[acl].result(WITHIN_SECONDS)) == 1
 
 
 def login(user: str) -> Login:
@@ -144,6 +156,31 @@ def test_without_acls_every_broker_proves_itself(version: str) -> None:
         assert proofs(cluster, Login()) == KNOWN
         assert controller_proof(cluster, 101) == PROVED
         assert controller_proof(cluster, 1001) == OtherBroker.__name__
+
+
+def test_without_the_right_that_was_taken_away_open_connections_go_on_and_new_ones_have_no_proof(
+    secured: KafkaCluster,
+) -> None:
+    """But from Kafka 4.4 on, whose brokers prove themselves to everybody."""
+
+    async def scenario() -> None:
+        known = KnownBrokers(secured.bootstrap_servers, login("reader"), Random(1), IdentityMode.PROVED)
+        await known.refresh()
+        opened = await known.connection(1)
+        revoke(secured, "reader", AclOperation.DESCRIBE_CONFIGS)
+        try:
+            missing = PROVED if compares_ids(secured) else UnprovableBroker.__name__
+            await asyncio.to_thread(
+                eventually, lambda: proof(secured, login("reader"), 1, 1) == missing, "broker 1 has no such ACL"
+            )
+            assert await known.connection(1) is opened
+            assert (await opened.call(ApiKey.METADATA, MetadataRequestData(topics=()))).cluster_id == secured.cluster_id
+        finally:
+            grant(secured, "reader", AclOperation.DESCRIBE_CONFIGS)
+            known.close()
+
+    asyncio.run(scenario())
+    eventually(partial(may_describe, secured), "both brokers have the ACL again")
 
 
 LIKELY = (

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from rackspan.client.brokers import addresses
@@ -19,6 +21,7 @@ from rackspan.gateway.config import parse_config
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_process import KafkaCluster
 from tests.compat.gateway_leak import leak_cluster, observed
+from tests.gateway.process import gateway_process
 from tests.gateway.running import document
 from tests.kafka_fixtures import create_topic, started
 from tests.waiting import WITHIN_SECONDS, eventually
@@ -90,6 +93,31 @@ def test_nothing_leaks_and_nothing_is_lost_where_the_active_controller_is_killed
     assert outcome.acknowledged > 1000
     # The second was another one: the gateway had followed the election.
     assert len(set(killed)) == 2
+
+
+@pytest.mark.soak
+def test_without_any_controller_mode_verified_acknowledges_while_the_isr_is_whole(
+    cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    create_topic(cluster, "alone", assignment=[[1, 2, 3]])
+    errors: list[object] = []
+    lines = 'acknowledgements.mode = "verified"\n[topics.alone]\nmin.insync.racks = 2\n'
+    with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:
+        producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all", "log_level": 0})
+
+        def send(count: int) -> None:
+            for _ in range(count):
+                producer.produce("alone", b"record", on_delivery=lambda error, _: errors.append(error))
+            assert producer.flush(WITHIN_SECONDS) == 0
+
+        send(1)
+        cluster.kill(*CONTROLLERS)
+        try:
+            for _ in range(20):
+                send(1)
+        finally:
+            cluster.restart(*CONTROLLERS)
+    assert errors == [None] * 21
 
 
 Partitions: TypeAlias = "dict[tuple[str, int], tuple[int, list[int]]]"

@@ -9,6 +9,7 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
+from rackspan.gateway.core.config_lease import LEASE_SECONDS
 from rackspan.gateway.core.gateways.registrations import confirmation_record, optional_key
 from rackspan.gateway.core.metadata_log import CommittedImage
 from rackspan.gateway.core.policies import Entry, Scope
@@ -116,6 +117,7 @@ def test_counters_of_what_the_gateway_did_are_served(placing: RunningGateway, mo
         "rackspan_gateway_ready": 0,
     }
     assert {name: found.get(name) for name in expected} == expected
+    assert 0 < found["rackspan_gateway_config_lease_seconds"] <= LEASE_SECONDS
 
 
 def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing: RunningGateway) -> None:
@@ -162,6 +164,7 @@ def test_a_gateway_is_ready_while_everything_that_it_follows_is_current(placing:
     late = SimpleNamespace(seconds=3, __str__=lambda _: "late")
     made.guarding.guard.disagreement = lambda _: late
     assert page() == (200, f"ready\nwarning: {late}\n")
+    assert values(placing)["rackspan_gateway_late_records_seconds"] == 3
 
 
 def test_without_a_guard_a_gateway_is_ready_by_its_brokers_alone() -> None:

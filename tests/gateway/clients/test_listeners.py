@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from random import Random
-from socket import create_connection, socket
+from socket import create_connection, create_server, socket
 from struct import pack
 from typing import Any
 
@@ -151,6 +151,31 @@ def test_a_listener_that_lacks_open_files_says_so_and_listens_on(caplog: pytest.
 
     assert asyncio.run(scenario()) == 7
     assert caplog.messages == ["the listener of broker 7: [Errno 24] Too many open files"]
+
+
+def test_a_port_that_was_in_use_is_tried_again_with_the_next_metadata() -> None:
+    async def nobody(_broker: int, _client: socket) -> None:
+        """No client comes."""
+
+    async def scenario() -> list[list[int]]:
+        missing: list[list[int]] = []
+        with create_server(("127.0.0.1", 0)) as holder:
+            port = holder.getsockname()[1]
+            tables = {"1": BrokerListenerTable(), "2": BrokerListenerTable(port=port)}
+            config = GatewayConfig(bootstrap_servers="127.0.0.1:1", first_port=0, brokers=tables)
+            cluster = UpstreamCluster("127.0.0.1:1", Login(), Random(1))
+            listeners = Listeners(config, cluster, nobody)
+            cluster.by_id = {broker: KnownBroker(broker, "127.0.0.1", 1) for broker in (1, 2)}
+            cluster._registered_racks = {1: None, 2: None}
+            listeners.by_broker[1] = listeners._listener(1)
+            listeners.follow_brokers()
+            missing.append(listeners.missing)
+        listeners.follow_brokers()
+        missing.append(listeners.missing)
+        listeners.close()
+        return missing
+
+    assert asyncio.run(scenario()) == [[2], []]
 
 
 def test_a_broker_without_a_port_is_reported_and_the_others_have_listeners(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,11 +16,11 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.clients.tls import ClientTls, server_context
-from rackspan.gateway.config import GatewayConfig, PrincipalTable
+from rackspan.gateway.config import GatewayConfig, PrincipalTable, parse_config
 from rackspan.gateway.net.channel import connected, sends
 from tests.certificates import Authority, Identity, authority
 from tests.gateway.net.test_session import API_VERSIONS, framed, is_closed, received
-from tests.gateway.running import running
+from tests.gateway.running import document, running
 from tests.gateway.upstream.test_config_topic import dead_port
 from tests.waiting import WITHIN_SECONDS, eventually
 
@@ -112,6 +112,41 @@ def test_requests_and_responses_pass_over_tls_however_many_there_are(
             other.sendall(framed(API_VERSIONS))
             assert is_closed(other)
         eventually(lambda: clients.refused == {"handshake": 1}, "a client without TLS is turned away")
+
+
+def test_a_certificate_whose_time_is_over_turns_new_connections_away_until_files_are_replaced_and_read_again(
+    cluster: EmbeddedCluster, vouching: Authority
+) -> None:
+    tables = {"listen": {"tls": of_gateway(vouching)}}
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+
+        def connected() -> ssl.SSLSocket:
+            plain = socket.create_connection(gateway.address(1), WITHIN_SECONDS)
+            return trusting(vouching).wrap_socket(plain, server_hostname="127.0.0.1")
+
+        def is_served(link: ssl.SSLSocket) -> bool:
+            link.sendall(framed(API_VERSIONS))
+            return received(link)[:4] == API_VERSIONS[4:8]
+
+        async def read_again() -> None:
+            gateway.gateway.reload(parse_config(document(cluster.bootstrap_servers, **tables)))
+
+        with connected() as opened:
+            assert is_served(opened)
+            vouching.identity("gateway", days=-1)
+            with connected() as link:
+                assert is_served(link), "files are read at SIGHUP only"
+            gateway.run(read_again())
+            with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+                connected()
+            assert is_served(opened)
+            vouching.identity("gateway")
+            with pytest.raises(ssl.SSLCertVerificationError, match="expired"):
+                connected()
+            gateway.run(read_again())
+            with connected() as link:
+                assert is_served(link)
+            assert is_served(opened)
 
 
 def secured(

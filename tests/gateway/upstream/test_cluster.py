@@ -25,7 +25,7 @@ from rackspan.wire.messages.brokers import DescribeClusterResponseData
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
 from tests.client.fake_broker import FakeBroker
 from tests.gateway.upstream.test_config_topic import dead_port
-from tests.waiting import eventually
+from tests.waiting import WITHIN_SECONDS, eventually
 
 
 async def _given_up(cluster: UpstreamCluster) -> None:
@@ -196,6 +196,40 @@ def test_a_new_broker_is_listened_for_though_the_locator_fails() -> None:
 
     with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
         assert asyncio.run(refreshed(cluster.bootstrap_servers)) == [[1, 2]]
+
+
+def test_racks_that_a_locator_found_are_kept_while_it_fails_and_the_log_says_so_at_each_refresh(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(upstream_cluster, "_LEAST_SECONDS", 0.01)
+    monkeypatch.setattr(upstream_cluster, "REFRESH_SECONDS", 0.02)
+
+    class FindsOnce:
+        calls = 0
+
+        def rack_info(self, view: ClusterView) -> dict[BrokerId, RackId]:
+            self.calls += 1
+            if self.calls > 1:
+                raise RuntimeError("the file of racks is gone")
+            return {broker.id: RackId(f"found-{broker.id}") for broker in view.brokers}
+
+    async def scenario(bootstrap_servers: str) -> list[str | None]:
+        locator = FindsOnce()
+        upstream = UpstreamCluster(bootstrap_servers, Login(), Random(1), locator)
+        await upstream.refresh()
+        following = asyncio.ensure_future(upstream.follow())
+        async with asyncio.timeout(WITHIN_SECONDS):
+            while locator.calls < 5:
+                await asyncio.sleep(0.01)
+        following.cancel()
+        await asyncio.wait([following])
+        upstream.close()
+        return [upstream.rack(broker, "registered") for broker in (1, 2)]
+
+    with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
+        assert asyncio.run(scenario(cluster.bootstrap_servers)) == ["found-1", "found-2"]
+    kept = "the brokers' addresses are kept: rack locator FindsOnce: RuntimeError: the file of racks is gone; --debug shows where"
+    assert caplog.messages.count(kept) >= 3
 
 
 def test_brokers_are_read_again_and_again_but_not_at_every_response_that_names_another(

@@ -21,7 +21,7 @@ from rackspan.wire.messages.log_offsets import (
     ListOffsetsResponseData,
     ListOffsetsTopicResponse,
 )
-from tests.client.fake_broker import FakeBroker
+from tests.client.fake_broker import FakeBroker, Handle
 from tests.gateway.upstream.test_config_topic import CONFIGS, Leader, brokers, cluster_of, metadata, until
 from tests.waiting import WITHIN_SECONDS
 
@@ -109,6 +109,32 @@ def test_a_leader_that_does_not_respond_ends_no_lease() -> None:
             assert topic.ends.is_current()
 
     asyncio.run(scenario())
+
+
+def test_a_topic_without_a_leader_stays_leased_while_two_replicas_that_were_in_sync_respond() -> None:
+    async def scenario() -> None:
+        async with followed_replicas() as (topic, _, made, _):
+            for key in (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA):
+                made[0].handles[key] = silent
+            for broker in made[1:]:
+                broker.handles[ApiKey.METADATA] = without_a_leader(broker.handles[ApiKey.METADATA])
+            began_at = topic.lease.began_at
+            await until(lambda: topic.lease.began_at > began_at + LEASE_SECONDS)
+            assert topic.ends.is_current()
+            made[1].handles[ApiKey.LIST_OFFSETS] = silent
+            await until(lambda: not topic.ends.is_current())
+
+    asyncio.run(scenario())
+
+
+def without_a_leader(respond: Handle) -> Handle:
+    async def leaderless(request: Any) -> Any:
+        response: Any = await respond(request)
+        partition = response.topics[0].partitions[0]
+        partition.leader_id, partition.leader_epoch = -1, partition.leader_epoch + 1
+        return response
+
+    return leaderless
 
 
 def test_a_record_that_the_leader_does_not_send_is_read_from_a_follower() -> None:
