@@ -284,6 +284,51 @@ def test_a_broker_that_cannot_be_sampled_is_logged_once_and_holds_up_no_request(
     ]
 
 
+class Slow:
+    """A source whose samples come when they are let go."""
+
+    def __init__(self) -> None:
+        self.requested: list[set[str]] = []
+        self.go_on = asyncio.Event()
+
+    async def prepare(self, _broker: int) -> None:
+        """Nothing takes long here."""
+
+    async def sample(self, _broker: int, _requested_at: float, topics: frozenset[str]) -> str:
+        self.requested.append(set(topics))
+        await self.go_on.wait()
+        return "sample"
+
+
+def test_a_topic_is_sampled_anew_beside_a_sample_of_others_and_not_beside_one_of_its_own() -> None:
+    """Else the next record of it waits for the response of a broker that is slow just now, and then for its own sample."""
+
+    async def scenario() -> None:
+        guard, source = Sampled(), Slow()
+        guard.due = False
+        guard.topics_to_sample = lambda _broker, _now: frozenset()  # type: ignore[method-assign]
+        sampler = IsrSampler(cast("AcknowledgementGuard", guard), cast("IsrSource", source), lambda _: None)
+        async with asyncio.timeout(WITHIN_SECONDS):
+            sampler.renew(1, {"pay"})
+            while source.requested != [{"pay"}]:
+                await asyncio.sleep(0.001)
+            sampler.renew(1, {"pay"})
+            sampler.renew(1, {"pay", "orders"})
+            while source.requested != [{"pay"}, {"orders"}]:
+                await asyncio.sleep(0.001)
+            sampler.renew(1, {"pay", "orders"})
+            source.go_on.set()
+            while sampler.samples < 2:
+                await asyncio.sleep(0.001)
+            sampler.renew(1, {"pay"})
+            while sampler.samples < 3:
+                await asyncio.sleep(0.001)
+        assert source.requested == [{"pay"}, {"orders"}, {"pay"}]
+        sampler.close()
+
+    asyncio.run(scenario())
+
+
 def test_a_connection_whose_metadata_could_not_be_read_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is behind a request without a response waits with it."""
     closed: list[bool] = []

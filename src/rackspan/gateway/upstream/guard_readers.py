@@ -99,10 +99,6 @@ class BrokerReads:
         self._loop.call_soon(self.wake, broker)
         return read.sent_at
 
-    def reads(self, broker: int) -> bool:
-        """Whether a read of the broker is in flight."""
-        return bool(self._in_flight.get(broker))
-
     def _set_timer(self, broker: int, at: float) -> None:
         timer = self._timers.get(broker)
         if timer is None or timer.when() > at:
@@ -237,6 +233,8 @@ class IsrSampler:
         self._loop = asyncio.get_running_loop()
         self._reads = BrokerReads(self._due_at, self._sample, self._failed)
         self._requested: dict[int, set[str]] = {}
+        self._sampling: dict[int, list[frozenset[str]]] = {}
+        """By broker, the topics of each sample that was requested and is not there yet."""
         self._waiters: dict[int, list[asyncio.Future[None]]] = {}
         self._expiry: asyncio.Task[None] | None = None
         self._logged_late_at = NEVER
@@ -255,9 +253,10 @@ class IsrSampler:
         return done
 
     def renew(self, broker: int, topics: Iterable[str]) -> None:
-        """Sample these topics, unless the broker is being sampled. Nothing waits for it."""
-        if not self._reads.reads(broker):
-            self._requested.setdefault(broker, set()).update(topics)
+        """Sample these topics, but for those of which a sample is on its way. Nothing waits for it."""
+        missing = frozenset(topics).difference(*self._sampling.get(broker, ()))
+        if missing:
+            self._requested.setdefault(broker, set()).update(missing)
             self._reads.wake(broker)
 
     def wake(self, broker: int) -> None:
@@ -284,6 +283,8 @@ class IsrSampler:
         if not topics:
             return
         waiters = self._waiters.pop(broker, [])
+        sampling = self._sampling.setdefault(broker, [])
+        sampling.append(topics)
         try:
             async with asyncio.timeout(self._guard.settings.sample_timeout_seconds):
                 sample = await self._source.sample(broker, requested_at, topics)
@@ -291,6 +292,8 @@ class IsrSampler:
             for waiter in waiters:
                 finish(waiter)
             raise
+        finally:
+            sampling.remove(topics)
         self.samples += 1
         self.failing = False
         complete = self._guard.observe(sample)
