@@ -211,3 +211,36 @@ def test_a_partition_of_one_replica_is_not_named_unless_it_blocks() -> None:
     plan = plan_restart(of_one_topic(RACKS, [*SPREAD, [1, 4, 2], [4]], config=MIN_TWO))
     assert plan.forcing is not None
     assert plan.forcing.partitions == ("orders-8",)
+
+
+def test_what_a_partition_lacks_comes_back_before_its_last_replicas_may_stop() -> None:
+    """Under its minimum with all others up: one broker is gone, another has lost a disk, and a third is not restarted."""
+    unlisted = of_one_topic(RACKS, [[1, 2, 90]], isr=[[1]], config=MIN_TWO, more={"offline_replicas": [[2]]})
+    accept = "; or let them suffer with --accept 'orders'"
+    assert plan_restart(unlisted).blocked[0].remedy == (
+        f"bring back broker 90 and repair the disk of broker 2 and restart it, or rackspan reassign plan --drain 2,90 --topic orders{accept}"
+    )
+    fenced = of_one_topic(RACKS, [[1, 2, 3]], isr=[[1]], fenced={2, 3}, config=MIN_TWO)
+    (blocked,) = plan_restart(fenced, request=RestartRequest(frozenset({1}))).blocked
+    assert blocked.remedy == f"bring back brokers 2,3{accept}"
+    margin = of_one_topic(RACKS, [[1, 2, 3, 4]], isr=[[1, 2, 3]], config=MIN_TWO, more={"offline_replicas": [[4]]})
+    assert plan_restart(margin, stop=StopPolicy(1)).blocked[0].remedy.startswith("repair the disk of broker 4")
+
+
+def test_where_nothing_can_be_repaired_the_harm_can_only_be_accepted() -> None:
+    snapshot = of_one_topic(RACKS, [[1, 2]], config={"min.insync.replicas": "1"})
+    (remedy,) = {
+        one.remedy for one in plan_restart(snapshot, stop=StopPolicy(block_on=frozenset({BlockOn.ONE_COPY}))).blocked
+    }
+    assert remedy == "let them suffer with --accept 'orders'"
+
+
+def test_racks_are_required_of_so_few_that_one_broker_can_stop() -> None:
+    """Three racks of one broker each: without one of them two are left."""
+    three = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]], config=MIN_TWO | {"min.insync.racks": "5"})
+    blocked = plan_restart(three).blocked[0]
+    assert blocked.remedy.startswith(
+        "add racks (min.insync.racks 5 needs 6 to lose one), or lower min.insync.racks to 2;"
+    )
+    lowered = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]], config=MIN_TWO | {"min.insync.racks": "2"})
+    assert plan_restart(lowered).blocked == ()

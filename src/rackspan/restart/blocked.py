@@ -9,6 +9,7 @@ import numpy as np
 
 from rackspan.audit import PartitionBatch, RackPolicy
 from rackspan.audit.constraints import partition_findings
+from rackspan.audit.constraints.partitions import STATES_NOW
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.model import Bools, Int64s
 from rackspan.restart.lists import SufferingLists, SufferingPartition
@@ -20,9 +21,10 @@ _OF_A_LOSS: Final = (
     "survives-broker-loss",
     "accepts-writes-after-broker-loss",
     "min-insync-racks-satisfiable",
-    "unknown-broker",
+    *STATES_NOW,
+    "under-replicated",
 )
-"""Constraints of the audit whose remedies make a partition survive the stop of a broker."""
+"""Constraints of the audit whose remedies make a partition survive the stop of a broker, or bring back what it lacks."""
 
 _REMEDIES: Final = 3
 
@@ -102,6 +104,7 @@ def _remedies(batch: PartitionBatch, rows: InSyncRows, policy: RackPolicy) -> It
     required = replace(batch.required, survive=survive)
     some = replace(batch, members=judged, required=required).take(np.unique(rows.row))
     found = (finding.remedy for finding in partition_findings(some) if finding.constraint in _OF_A_LOSS)
-    yield from list(dict.fromkeys(found))[:_REMEDIES]
+    named = list(dict.fromkeys(found))[:_REMEDIES]
+    yield from named
     topics = "|".join(sorted({re.escape(batch.topic(row)) for row in rows.row.tolist()}))
-    yield f"or let them suffer with --accept '{topics}'"
+    yield f"{'or ' if named else ''}let them suffer with --accept '{topics}'"

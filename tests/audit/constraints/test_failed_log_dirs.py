@@ -134,3 +134,22 @@ def test_a_broker_that_holds_nothing_is_not_to_be_drained() -> None:
     *others, empty = snapshot.brokers
     (found,) = findings(replace(snapshot, brokers=(*others, replace(empty, failed_log_dirs=("/d",)))), "failed-log-dir")
     assert found.remedy == "repair or replace its disk and restart broker 3"
+
+
+def test_a_reassignment_waits_for_the_disk_of_the_replica_that_it_adds_or_that_is_left() -> None:
+    """Kafka ends it once the added replicas, and one of the target, are in sync."""
+    adding = of_one_topic(
+        RACKS,
+        [[1, 2, 3]],
+        isr=[[1, 2]],
+        config=MIN_TWO,
+        more={"adding_replicas": [[3]], "removing_replicas": [[2]], "offline_replicas": [[3]]},
+    )
+    (found,) = findings(adding, "reassignment-in-progress")
+    cancel = "rackspan reassign cancel --in-flight"
+    assert found.remedy == f"repair the disk of broker 3 and restart it and wait for it, or {cancel}"
+    left = of_one_topic(
+        RACKS, [[1, 2]], isr=[[1]], config=MIN_TWO, more={"removing_replicas": [[1]], "offline_replicas": [[2]]}
+    )
+    (found,) = findings(left, "reassignment-in-progress")
+    assert found.remedy == f"repair the disk of broker 2 and restart it and wait for it, or {cancel}"

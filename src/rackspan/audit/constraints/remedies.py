@@ -288,7 +288,7 @@ def end_of_reassignment(batch: PartitionBatch, row: int) -> str:
 
 
 def _before_its_end(batch: PartitionBatch, row: int) -> str:
-    """What a reassignment waits for that does not come by itself: brokers that are down.
+    """What a reassignment waits for that does not come by itself: brokers that are down, and failed log directories.
 
     Kafka ends it once all added replicas are in sync, and of the target one at least. Without a leader nothing is copied.
     """
@@ -299,8 +299,8 @@ def _before_its_end(batch: PartitionBatch, row: int) -> str:
     target = staying(batch, row)
     if not waited_for and not {*target} & {*partition.isr}:
         waited_for = target
-    down = sorted(_down(batch, waited_for))
-    return f"bring back {down_list(batch.members, down)} and " if down else ""
+    first = _brought_back(batch, row, waited_for)
+    return f"{' and '.join(first)} and " if first else ""
 
 
 def demand(batch: PartitionBatch, row: int) -> Demand:
@@ -342,17 +342,24 @@ def _not_copied(batch: PartitionBatch, row: int, brokers: Sequence[int]) -> list
 
 
 def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
-    down, failed = _down(batch, ids), sorted({*failed_replicas(batch, row)} & {*ids})
-    behind = sorted(broker for broker in ids if broker not in down and broker not in failed)
-    parts = [f"bring back {down_list(batch.members, sorted(down))}"] if down else []
-    if failed:
-        disks, them = ("disk", "it") if len(failed) == 1 else ("disks", "them")
-        parts.append(f"repair the {disks} of {broker_list(failed)} and restart {them}")
+    failed = failed_replicas(batch, row)
+    behind = sorted(broker for broker in ids if broker in batch.members.alive and broker not in failed)
+    parts = _brought_back(batch, row, ids)
     if behind:
         are = "is" if len(behind) == 1 else "are"
         parts.append(f"wait until {broker_list(behind)} {are} in sync")
     without = None if batch.reassigning[row] else _without_gone(batch, row, ids)
     return " and ".join(parts) + (f", or {without}" if without else "")
+
+
+def _brought_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> list[str]:
+    """What has to be done to those of these replicas that do not get in sync by themselves."""
+    down, failed = sorted(_down(batch, ids)), sorted({*failed_replicas(batch, row)} & {*ids})
+    parts = [f"bring back {down_list(batch.members, down)}"] if down else []
+    if failed:
+        disks, them = ("disk", "it") if len(failed) == 1 else ("disks", "them")
+        parts.append(f"repair the {disks} of {broker_list(failed)} and restart {them}")
+    return parts
 
 
 def _without_gone(batch: PartitionBatch, row: int, ids: Sequence[int]) -> PlanCommand | None:
@@ -420,12 +427,13 @@ def _name_racks(brokers: Sequence[int]) -> str:
 
 def _out_of_reach(batch: PartitionBatch, row: int) -> str:
     wanted, racks = demand(batch, row), len(batch.members.rack_sizes)
-    of_rack = wanted.survive is Survive.RACK
-    needed = wanted.min_insync_racks + of_rack
+    of_loss = wanted.survive is not Survive.NONE
     first = "add brokers"
-    if wanted.min_insync_racks > 1 and racks < needed:
-        least = max(1, racks - of_rack)
-        why = " to lose one" if of_rack else ""
+    if wanted.min_insync_racks > 1 and racks < wanted.min_insync_racks + (wanted.survive is Survive.RACK):
+        needed = wanted.min_insync_racks + of_loss
+        fewer = range(min(racks, wanted.min_insync_racks - 1), 0, -1)
+        least = next((k for k in fewer if reachable(batch.members.rack_sizes, replace(wanted, min_insync_racks=k))), 1)
+        why = " to lose one" if of_loss else ""
         first = f"add racks ({MIN_INSYNC_RACKS} {wanted.min_insync_racks} needs {needed}{why}), or lower {MIN_INSYNC_RACKS} to {least}"
     elif wanted.min_insync_racks > 1:
         first = f"add brokers, or lower {MIN_INSYNC_RACKS}"
