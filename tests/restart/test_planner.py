@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 from rackspan.audit import RackPolicy
-from rackspan.model import BrokerId, ClusterSnapshot, Controller
+from rackspan.model import BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.model.partitions import padded_lists
 from rackspan.restart import RestartPlan, RestartRequest, StopPolicy, judge_stop, plan_restart
-from rackspan.restart.planner import all_up
+from rackspan.restart.planner import all_up, left_over_lines
 from rackspan.restart.search import LowerBound
 from tests.audit.brute_force import dead_voters, document, rack_of, voters
 from tests.depth import at_depth
@@ -256,3 +256,19 @@ def test_a_replica_in_a_failed_log_directory_is_not_one_that_will_be_in_sync() -
     assert [batch.brokers for batch in planned.batches] == [(3,)]
     repaired = of_one_topic(racks, [[3, 1, 2]], isr=[[1, 2]], config={"min.insync.replicas": "2"})
     assert plan_restart(repaired).blocked == ()
+
+
+def test_what_nothing_can_restart_is_left_out_unless_it_is_named() -> None:
+    """Broker 9 is a registration that Kafka keeps of a process that is a controller only, 4 of one that was taken away."""
+    voters = tuple(Controller(BrokerId(one), RackId("a"), alive=True) for one in (9, 11, 12))
+    snapshot = of_one_topic({1: "a", 2: "b", 4: "b", 9: "a"}, [[1, 2]], fenced={4, 9}, controllers=voters)
+    assert sorted(sum(brokers_of(plan_restart(snapshot)), ())) == [1, 2]
+    named = plan_restart(snapshot, request=RestartRequest(frozenset({1, 2, 4, 9})))
+    assert sorted(sum(brokers_of(named), ())) == [1, 2, 4, 9]
+    warned = " ".join(left_over_lines(snapshot, RackPolicy()))
+    assert "broker 4 is fenced" in warned
+    assert "broker 9 is fenced" in warned
+    # What could not be read may be on it, and a voter that is down is a process that somebody runs.
+    assert sorted(sum(brokers_of(plan_restart(replace(snapshot, partial=("topics",)))), ())) == [1, 2, 4, 9]
+    dead = replace(snapshot, controllers=(replace(voters[0], alive=False), *voters[1:]))
+    assert sorted(sum(brokers_of(plan_restart(dead)), ())) == [1, 2, 9]

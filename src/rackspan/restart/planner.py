@@ -8,7 +8,7 @@ Method: rollout.py; greedy orders, then CP-SAT if the lower bound is not met and
 search.py, in every plan. Test: tests/restart/test_planner.py, against every order of sets of brokers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -30,7 +30,7 @@ from rackspan.text import noun_and_ids
 
 @dataclass(frozen=True, slots=True)
 class RestartRequest:
-    """What to restart: `brokers`, None for all; `by_rack`: one rack at a time; `max_batch`: brokers in a batch at most."""
+    """What to restart: `brokers`, None for all but those `left_over`; `by_rack`: one rack at a time; `max_batch`: brokers in a batch at most."""
 
     brokers: frozenset[int] | None = None
     by_rack: bool = False
@@ -98,8 +98,7 @@ def plan_restart(
 
 def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, request: RestartRequest) -> RestartPlan:
     members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
-    every = frozenset(int(broker.id) for broker in snapshot.brokers)
-    chosen = every if request.brokers is None else request.brokers
+    chosen = members.listed - left_over(snapshot, policy) if request.brokers is None else request.brokers
     wanted = marked(members, chosen)[:-1]
     batch = snapshot_batch(all_up(snapshot, policy, chosen), policy).judged
     rows = in_sync_rows(batch, stop)
@@ -128,6 +127,26 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
         down=tuple(ids[down].tolist()),
         batches_if_up=_batches_if_up(fleet, racks, request) if len(down) else None,
     )
+
+
+def left_over(snapshot: ClusterSnapshot, policy: RackPolicy) -> frozenset[int]:
+    """Fenced brokers that hold no replica: perhaps registrations of what is no broker any more, which nothing can restart.
+
+    None if not everything was read. A dead voter's process is no such one.
+    """
+    members = ClusterMembers(snapshot.brokers, snapshot.controllers, policy)
+    if snapshot.partial:
+        return frozenset()
+    return members.listed - members.alive - members.dead_voters - {*np.unique(snapshot.partitions.replicas).tolist()}
+
+
+def left_over_lines(snapshot: ClusterSnapshot, policy: RackPolicy) -> Iterator[str]:
+    """A warning for each of `left_over`, which a plan for all brokers leaves out."""
+    for broker in sorted(left_over(snapshot, policy)):
+        yield (
+            f"broker {broker} is fenced and holds no replica, so that it may be a registration that was left behind: "
+            "it is left out; name it with --brokers to restart it"
+        )
 
 
 def _batches_if_up(fleet: Fleet, racks: Int32s, request: RestartRequest) -> int | None:

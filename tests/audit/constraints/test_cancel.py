@@ -124,3 +124,28 @@ def test_racks_that_are_left_are_counted() -> None:
     snapshot = moving([1, 4, 5], {2, 3}, config, [1, 2, 3], [4, 5, 6])
     (found,) = api.harmful_cancels(snapshot, [NAME]).values()
     assert (found.reason, found.never) == ("1 rack left in sync, min.insync.racks requires 2", False)
+
+
+@pytest.mark.parametrize(
+    ("isr", "leader", "failed", "reason", "never"),
+    [
+        # Broker 1 has lost its log directory and is in the ISR that was read: of 1 and 2 one is left.
+        ([1, 2, 6], 2, [1], "broker 2 left in sync, min.insync.replicas requires 2", False),
+        ([1, 6], 6, [1], "no replica left in sync but on broker 1, which is in a failed log directory: it would have no leader", True),
+        # Broker 9 leads by a listener that was not read.
+        ([9, 6], -2, [], "broker 9 left in sync, min.insync.replicas requires 2", False),
+    ],
+)  # fmt: skip
+def test_what_is_left_in_sync_is_what_can_lead(
+    isr: list[int], leader: int, failed: list[int], reason: str, never: bool
+) -> None:
+    snapshot = of_one_topic(
+        RACKS,
+        [[6, 1, 2, 9]],
+        isr=[isr],
+        leader=[leader],
+        config={"min.insync.replicas": "2"},
+        more={"adding_replicas": [[6]], "offline_replicas": [failed]},
+    )
+    (found,) = api.harmful_cancels(snapshot, [NAME]).values()
+    assert (found.reason, found.never) == (reason, never)

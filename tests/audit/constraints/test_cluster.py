@@ -110,3 +110,21 @@ def test_a_lower_factor_is_not_proposed_where_it_costs_safety_or_nothing_says_th
     snapshot = replace(snapshot, controllers=tuple(replace(one, alive=alive) for one in snapshot.controllers))
     found = api.audit(snapshot, RackPolicy()).findings
     assert not [one for one in found if "--replication-factor" in one.remedy and one.constraint == "under-replicated"]
+
+
+@pytest.mark.parametrize(
+    ("held", "remedy"),
+    [
+        ([1], "run three or five controllers, spread evenly over at least three racks"),
+        ([1, 1], "run three or five controllers, spread evenly over at least three racks"),
+        ([2, 1, 1], "run three or five controllers, spread evenly over at least three racks"),
+        ([3, 1, 1], "spread the controllers evenly over at least three racks"),
+        ([3, 2, 1], "spread the controllers evenly over at least three racks"),
+    ],
+)
+def test_controllers_are_to_be_spread_where_that_leaves_a_majority(held: list[int], remedy: str) -> None:
+    """Voters in each rack. By hand: of 2+1+1 the loss of a rack leaves 2 of 4, of 2+2+1 three of 5, of 2+2+2 four of 6."""
+    racks = [rack for rack, count in zip("abc", held, strict=False) for _ in range(count)]
+    voters = tuple(Controller(BrokerId(90 + at), RackId(rack), alive=True) for at, rack in enumerate(racks))
+    snapshot = of_one_topic({3: "a", 4: "b", 5: "c"}, SPREAD, controllers=voters)
+    assert {one.partition(", or require")[0] for one in remedies(snapshot, "controller-quorum-spread")} == {remedy}

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from rackspan.audit import Finding, RackPolicy, audit
 from rackspan.audit.constraints.cluster import failed_log_dir_lines
+from rackspan.audit.policy import Survive
 from rackspan.model import ClusterSnapshot
 from rackspan.reassign import ReassignmentRequest, plan, snapshot_after
 from tests.snapshots import of_one_topic
@@ -153,3 +154,12 @@ def test_a_reassignment_waits_for_the_disk_of_the_replica_that_it_adds_or_that_i
     )
     (found,) = findings(left, "reassignment-in-progress")
     assert found.remedy == f"repair the disk of broker 2 and restart it and wait for it, or {cancel}"
+
+
+def test_no_drain_is_advised_of_a_topic_that_has_to_stay_in_its_rack() -> None:
+    """Broker 3 is one of two in rack c, and 4 holds the partition already."""
+    snapshot = of_one_topic(RACKS, [[4, 3]], isr=[[4]], config=MIN_TWO, more={"offline_replicas": [[3]]})
+    policy = RackPolicy(topic_survive={"orders": Survive.NONE})
+    (found,) = [one for one in audit(snapshot, policy).findings if one.constraint == "failed-log-dir"]
+    assert found.remedy == "repair or replace its disk and restart broker 3"
+    assert plan(snapshot, policy, ReassignmentRequest(drain=frozenset({3}))).infeasible

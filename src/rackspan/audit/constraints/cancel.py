@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch, effective_min_isr, under_minimum
-from rackspan.audit.constraints.wording import broker_list
+from rackspan.audit.constraints.wording import broker_list, failed_replicas
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
@@ -34,7 +34,7 @@ class CancelHarm:
     """The harm of a cancel to each partition that is being reassigned. Masks of shape (P,), of a partition at most one.
 
     `unclean`: only added replicas are in sync. Kafka refuses the cancel, or, if the topic allows unclean elections, loses
-    records by it. `leaderless`: no broker of those left in sync is up. `refuses_isr`, `refuses_racks`: acks=all is refused
+    records by it. `leaderless`: of those left in sync no broker is up, or their log directories have failed. `refuses_isr`, `refuses_racks`: acks=all is refused
     by min.insync.replicas, by min.insync.racks. `unknown`: fewer are left in sync, and min.insync.replicas is not known.
     """
 
@@ -59,7 +59,7 @@ def judge_cancel(batch: PartitionBatch) -> CancelHarm:
     kept = batch.rows.isr != NO_BROKER
     for added in batch.rows.adding_replicas.T:
         kept &= batch.rows.isr != added[:, None]
-    up = batch.members.usable[batch.isr_index]
+    up = _up(batch)
     before, after = count_in_row(up), count_in_row(up & kept)
     min_isr = effective_min_isr(batch.required.min_insync_replicas, _left(batch))
     racks_after = _racks(batch, up & kept)
@@ -76,6 +76,11 @@ def judge_cancel(batch: PartitionBatch) -> CancelHarm:
         refuses_racks=np.asarray(refuses_racks),
         unknown=np.asarray(judged & ~under_isr & ~refuses_racks & ~batch.required.known),
     )
+
+
+def _up(batch: PartitionBatch) -> Bools:
+    """Which of each ISR lead or follow now, those of a missing listener among them. Shape as `isr`."""
+    return np.asarray(batch.isr_up | batch.isr_hidden)
 
 
 def _left(batch: PartitionBatch) -> Int64s:
@@ -98,8 +103,9 @@ def cancel_reason(batch: PartitionBatch, row: int) -> str:
     if harm.unclean[0]:
         return "no replica left in sync: Kafka refuses the cancel, which would need an unclean leader election"
     if harm.leaderless[0]:
-        return f"no replica left in sync but on {broker_list(left)}, which {'is' if len(left) == 1 else 'are'} down: it would have no leader"
-    up = [broker for broker in left if broker in batch.members.alive]
+        down = "in a failed log directory" if {*left} <= {*failed_replicas(batch, row)} else "down"
+        return f"no replica left in sync but on {broker_list(left)}, which {'is' if len(left) == 1 else 'are'} {down}: it would have no leader"
+    up = [broker for broker in alone.rows.isr[0][_up(alone)[0]].tolist() if broker in left]
     remaining = f"{broker_list(up)} left in sync"
     if harm.refuses_isr[0]:
         required = effective_min_isr(alone.required.min_insync_replicas, _left(alone))

@@ -145,7 +145,7 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
             yield _quorum_violation(
                 f"rack {shown(rack)} holds {len(held)} of {count_noun(after.voters, 'voter')}{which}"
                 f"{_of_them_down(after)}: without it no leader is elected and no ISR changes",
-                f"{_bring_back(after) if enough else 'spread the controllers over at least three racks'}, "
+                f"{_bring_back(after) if enough else _spread(after.voters)}, "
                 f"{ACCEPT_QUORUM.format(weaker='none' if one_less_fails else 'broker')}",
             )
     if of_rack:
@@ -175,6 +175,14 @@ def _unknown_racks(members: ClusterMembers, now: QuorumAfter) -> Iterator[Findin
 
 def _quorum_violation(reason: str, remedy: str) -> Finding:
     return Finding("controller-quorum-spread", Severity.VIOLATION, reason, remedy)
+
+
+def _spread(voters: int) -> str:
+    """What leaves a majority without any one rack. Of one, two or four voters no three racks do."""
+    of_three = -(-voters // 3)
+    enough = 2 * (voters - of_three) > voters
+    which = "spread the controllers" if enough else "run three or five controllers, spread"
+    return f"{which} evenly over at least three racks"
 
 
 def _of_them_down(quorum: QuorumAfter) -> str:
@@ -238,7 +246,9 @@ def failed_log_dirs(members: ClusterMembers, loads: BrokerLoads, *, every_topic:
         if broker.fenced or not (broker.failed_log_dirs or held):
             continue
         remedy = _repair(int(broker.id), last, every_topic=every_topic)
-        if loads.replicas[index] and not last and members.spread_without((int(broker.id),), widest):
+        # Replicas whose placement is left alone may have nowhere to go.
+        held_movable = 0 < loads.replicas[index] == loads.movable[index]
+        if held_movable and not last and members.spread_without((int(broker.id),), widest):
             remedy += f", or {PlanCommand(drain=(int(broker.id),))}"
         yield Finding(
             constraint="failed-log-dir",

@@ -17,6 +17,7 @@ from rackspan.cli.restart.watch import guarded, watch
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.restart import BlockOn, RestartRequest, StopJudgement, StopPolicy
+from rackspan.restart.planner import left_over_lines
 from rackspan.restart.json_format import (
     RestartPlanDocument,
     StopDocument,
@@ -128,7 +129,7 @@ def plan(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     brokers: Annotated[
-        str | None, typer.Option("--brokers", metavar="ID[,ID]", help="The brokers to restart, instead of all.")
+        str | None, typer.Option("--brokers", metavar="ID[,ID]", help="The brokers to restart, instead of all that are up or hold replicas.")
     ] = None,
     by: Annotated[BatchGroup | None, typer.Option("--by", help="One rack at a time.")] = None,
     max_batch: Annotated[
@@ -144,6 +145,7 @@ def plan(
     policy = policy_options.policy()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot), *alike_racks(read.snapshot, policy)])
     output.warn(failed_log_dir_lines(read.snapshot))
+    output.warn(left_over_lines(read.snapshot, policy) if chosen is None else ())
     request = RestartRequest(chosen, by_rack=by is BatchGroup.RACK, max_batch=max_batch)
     planned = api.plan_restart(read.snapshot, policy, stop, request)
     document = source_options.addressed(restart_plan_document(planned))
