@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -271,3 +272,39 @@ def test_one_factor_for_all_partitions_is_one_that_can_be_planned(
     requests = [ReassignmentRequest(topics="t", replication_factor=tried) for tried in range(2, factor + 1)]
     infeasible = [each for each in requests if api.plan_reassignment(mixed, request=each).infeasible]
     assert [each.replication_factor for each in infeasible] == refused
+
+
+def test_a_reassignment_waits_for_each_replica_that_stays_and_is_down() -> None:
+    """Kafka before 4.3 ends it once all of the target is in sync; 4.3 too where it removes more than it adds."""
+    racks, config = {1: "a", 2: "b", 3: "c", 4: "c"}, {"min.insync.replicas": "1"}
+    for replicas, isr, added in (([1, 2, 3, 4], [1, 2, 4], [4]), ([1, 2, 3], [1, 2], [])):
+        more = {"adding_replicas": [added], "removing_replicas": [[1]]}
+        moving = of_one_topic(racks, [replicas], isr=[isr], fenced={3}, config=config, more=more)
+        assert remedies(moving, RackPolicy())["reassignment-in-progress"] == (
+            "bring back broker 3 and wait for it, or rackspan reassign cancel --in-flight"
+        )
+        lagging = of_one_topic(racks, [replicas], isr=[isr], config=config, more=more)
+        assert remedies(lagging, RackPolicy())["reassignment-in-progress"].startswith("wait for it")
+
+
+@pytest.mark.parametrize(
+    ("parts", "first"),
+    [
+        # Rack c is needed for three replicas, and its only broker receives nothing.
+        ({"replicas": [[2, 3, 1], [4, 5]], "isr": [[2, 1], [4, 5]], "fenced": {3}}, "bring back broker 3"),
+        ({"replicas": [[2, 3, 1], [4, 5]], "isr": [[2, 3, 1], [4]], "leader": [2, -1]}, "see the log of broker 4, which is alive"),
+        ({"replicas": [[2, 3, 1], [4, 9]], "isr": [[2, 3, 1], [4]]}, "bring back broker 9"),
+        ({"replicas": [[2, 3, 1], [4, 5]], "isr": [[2, 1], [4, 5]]}, ""),
+    ],
+)  # fmt: skip
+def test_mixed_replication_factors_have_a_plan_that_does_something_at_once(parts: dict[str, Any], first: str) -> None:
+    racks = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b"}
+    mixed = of_one_topic(racks, parts.pop("replicas"), topic="t", config={"min.insync.replicas": "2"}, **parts)
+    command = f"{PLAN} --replication-factor 3"
+    assert remedies(mixed, RackPolicy())["mixed-replication-factors"] == (
+        f"{first}; then {command}" if first else command
+    )
+    planned = api.plan_reassignment(mixed, RackPolicy(), ReassignmentRequest(replication_factor=3))
+    assert {one.partition for one in planned.partitions() if len(one.replicas) != len(one.undo)} == (
+        set() if first else {1}
+    )

@@ -193,7 +193,7 @@ def settled(cluster: RandomCluster) -> RandomCluster:
             continue
         partition["isr"] = [broker for broker in partition["replicas"] if broker in able]
         target = staying(partition)
-        if set(partition["adding_replicas"]) <= able and set(target) & able:
+        if set(target) <= able:
             partition.update(replicas=target, adding_replicas=[], removing_replicas=[])
             partition["isr"] = [broker for broker in target if broker in able]
         partition["leader"] = led if led in partition["isr"] else partition["isr"][0]

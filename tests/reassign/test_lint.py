@@ -27,6 +27,7 @@ from tests.audit import brute_force as audit_brute_force
 from tests.reassign import brute_force
 from tests.reassign.instances import cluster, instance
 from tests.reassign.plans import targets
+from tests.snapshots import of_one_topic
 from tests.strategies import policies, snapshots
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
@@ -464,6 +465,14 @@ def test_a_replica_that_stays_on_a_fenced_broker_holds_up_the_end_of_a_move() ->
     assert "plan-fenced-broker" in severities(orders([1, 3, 6], isr=[1, 3]), move(1, 6))
     assert "plan-fenced-broker" not in severities(orders([1, 3, 6], isr=[1, 3]), move(3, 1, 6))
     assert "plan-fenced-broker" not in severities(orders([1, 3, 6], isr=[1, 3]), move(1, 3, 5))
+
+
+def test_a_replica_that_stays_in_a_failed_log_directory_holds_up_the_end_of_a_move() -> None:
+    """Its broker is up, and it gets in sync no more than that of a fenced broker before its disk is repaired."""
+    snapshot = of_one_topic({1: "a", 2: "b", 3: "c"}, [[1, 2, 3]], isr=[[1, 2]], more={"offline_replicas": [[3]]})
+    assert severities(snapshot, move(2, 3))["failed-log-dir"] == "warning"
+    assert "failed-log-dir" not in severities(snapshot, move(1, 2))
+    assert "failed-log-dir" not in severities(snapshot, move(3, 2, 1))
 
 
 def test_a_partition_that_moves_already_has_its_remedy() -> None:

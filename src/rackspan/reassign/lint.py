@@ -14,6 +14,7 @@ from rackspan.audit.constraints.cluster import rack_names_alike
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.constraints.remedies import set_min_insync_replicas, target_that_survives
 from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
+from rackspan.audit.constraints.wording import failed_replicas
 from rackspan.model import (
     INT32_MAX,
     NO_BROKER,
@@ -28,7 +29,7 @@ from rackspan.model import (
     padded_lists,
     unpadded,
 )
-from rackspan.model.partitions import flattened, padded, unpadded_rows
+from rackspan.model.partitions import flattened, listed_in, padded, unpadded_rows
 from rackspan.reassign.document import ANY_LOG_DIR, EMPTY, Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.intermediate import refuses_midway
 from rackspan.reassign.optimizer.bounds import needs
@@ -236,6 +237,7 @@ def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, list
         | batch.reassigning[rows]
         | any_in_row(np.isin(targets, sorted(request.leaving)))
         | any_in_row(np.isin(targets, sorted(closed)))
+        | any_in_row(listed_in(targets, batch.rows.offline_replicas[rows]))
         | (any_in_row(new) & (batch.rows.leader[rows] == NO_BROKER))
         | (count_in_row(new) == lengths(targets))
     )
@@ -293,6 +295,10 @@ def _of_entry(
             f"replicas stay on fenced brokers: {','.join(map(str, waiting))}; the move ends once they are back in sync"
         )
         yield finding("plan-fenced-broker", Severity.WARNING, why, "bring them back first, or name others")
+    failed = [broker for broker in failed_replicas(batch, row) if broker in entry.replicas]
+    if failed and set(entry.replicas) != set(now.replicas):
+        why = f"replicas stay in failed log directories: {','.join(map(str, failed))}; the move ends once they are back in sync"
+        yield finding("failed-log-dir", Severity.WARNING, why, "repair their disks first, or name others")
     excluded = [broker for broker in new if broker in members.excluded_ids]
     if excluded:
         why = f"excluded brokers get nothing new: {','.join(map(str, excluded))}"

@@ -206,7 +206,7 @@ def in_sync_rows(batch: PartitionBatch, policy: StopPolicy) -> InSyncRows:
 def _in_sync_at_the_end(batch: PartitionBatch) -> Int32s:
     """Broker index of each replica that stays, is up, and is added or in sync now. Shape as `replicas`.
 
-    Kafka 4.3 ends a reassignment once the replicas that it adds are in sync; others may lag behind then as they do now.
+    Kafka 4.3 ends a reassignment that adds as many as it removes once these are in sync; others may lag behind then as they do now.
     """
     in_sync = listed_in(batch.rows.replicas, batch.rows.isr) & batch.members.usable[batch.replica_index]
     stays = batch.staying & (batch.being_copied | (in_sync & ~batch.on_failed_log_dir))

@@ -30,6 +30,7 @@ from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER, Boo
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 PLACE_ANEW: Final = 'take survive = "none" for the topic out of rackspan.toml'
 """No plan moves a topic whose placement is left alone."""
+REACH: Final = "give the address of a listener that every broker has"
 CANCEL: Final = "rackspan reassign cancel --in-flight"
 
 ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
@@ -143,6 +144,22 @@ def plan_before_hardening(batch: PartitionBatch, rows: Int64s) -> Remedy:
     if unknown := _without_rack(batch, first):
         return _name_racks(unknown)
     return _out_of_reach(batch, first) if factor is None else move(batch, first, factor, whole_topic=True)
+
+
+def move_topic(batch: PartitionBatch, rows: Sequence[int], factor: int) -> Remedy:
+    """The plan that brings all partitions of a topic to a replication factor; before it, what would block it for the first that it does."""
+    plan = PlanCommand(batch.topic(rows[0]), factor)
+    ends = [end_of_reassignment(batch, row) for row in rows if batch.reassigning[row]]
+    if ends:
+        # Of several the first that does not end by itself is named.
+        return f"{next((end for end in ends if end != END_OF_REASSIGNMENT), END_OF_REASSIGNMENT)}; then {plan}"
+    for row in rows:
+        if batch.rows.leader[row] == NO_BROKER:
+            return f"{bring_back_last_in_sync(batch, row)}; then {plan}"
+        if unlisted(batch, row):
+            return f"{' and '.join(_listed_again(batch, row))}; then {plan}"
+    blocked = _is_blocked(batch, np.array(rows), factor)
+    return move(batch, rows[int(blocked.argmax())], factor, whole_topic=True)
 
 
 def name_uncounted(batch: PartitionBatch, topic: int) -> str:
@@ -272,8 +289,14 @@ def _repair_last_in_sync(batch: PartitionBatch, row: int, down: Sequence[int], f
 def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
     hidden = unlisted_in_sync(batch, row)
     down = [broker for broker in unlisted(batch, row) if broker not in hidden]
-    reached = "give the address of a listener that every broker has" if hidden else ""
-    return " and ".join(filter(None, [reached, _bring_back(batch, row, down) if down else ""]))
+    return " and ".join([*([REACH] if hidden else []), *([_bring_back(batch, row, down)] if down else [])])
+
+
+def _listed_again(batch: PartitionBatch, row: int) -> list[str]:
+    """What has to be done so that the cluster lists all brokers of a partition."""
+    hidden = unlisted_in_sync(batch, row)
+    down = [broker for broker in unlisted(batch, row) if broker not in hidden]
+    return [*([REACH] if hidden else []), *_brought_back(batch, row, down)]
 
 
 def end_or_cancel(batch: PartitionBatch, row: int) -> str:
@@ -290,15 +313,13 @@ def end_of_reassignment(batch: PartitionBatch, row: int) -> str:
 def _before_its_end(batch: PartitionBatch, row: int) -> str:
     """What a reassignment waits for that does not come by itself: brokers that are down, and failed log directories.
 
-    Kafka ends it once all added replicas are in sync, and of the target one at least. Without a leader nothing is copied.
+    Before 4.3 Kafka ends it once every replica of its target is in sync; 4.3 too, if fewer are added than removed. Without a
+    leader nothing is copied.
     """
     partition = batch.partition(row)
     if partition.leader == NO_BROKER:
         return f"{bring_back_last_in_sync(batch, row)}; then "
-    waited_for = [broker for broker in partition.adding_replicas if broker not in partition.isr]
-    target = staying(batch, row)
-    if not waited_for and not {*target} & {*partition.isr}:
-        waited_for = target
+    waited_for = [broker for broker in staying(batch, row) if broker not in partition.isr]
     first = _brought_back(batch, row, waited_for)
     return f"{' and '.join(first)} and " if first else ""
 

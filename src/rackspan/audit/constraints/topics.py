@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
-from rackspan.audit.constraints.remedies import END_OF_REASSIGNMENT, end_of_reassignment
+from rackspan.audit.constraints.remedies import move_topic
 from rackspan.audit.constraints.wording import partitions_named
-from rackspan.audit.findings import Finding, PlanCommand, PlanRemedy, Remedy, Severity, plan_of
+from rackspan.audit.findings import Finding, PlanCommand, Severity, plan_of
 from rackspan.audit.leader_racks import leader_choices
 from rackspan.model import shown
 from rackspan.text import count_noun
@@ -32,11 +32,7 @@ def mixed_replication_factors(batch: PartitionBatch) -> Iterator[Finding]:
             key=lambda factor: (len(by_factor[factor]), factor),
             default=max(by_factor),
         )
-        plan = PlanCommand(batch.topics[code], planned)
-        ends = [end_of_reassignment(batch, row) for row in rows if batch.reassigning[row]]
-        # Of several the first that does not end by itself is named.
-        end = next((end for end in ends if end != END_OF_REASSIGNMENT), END_OF_REASSIGNMENT)
-        remedy: Remedy = f"{end}; then {plan}" if ends else PlanRemedy(plan)
+        remedy = move_topic(batch, rows, planned)
         yield Finding(
             constraint="mixed-replication-factors",
             severity=Severity.WARNING,

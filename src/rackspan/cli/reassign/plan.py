@@ -38,7 +38,7 @@ from rackspan.plan import (
 )
 from rackspan.plan.difference import full_disk_lines
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, ReassignmentRequest
-from rackspan.reassign.intermediate import waits_for_fenced
+from rackspan.reassign.intermediate import waits_for
 
 REASSIGNMENT: Final = "reassignment file"
 
@@ -265,7 +265,7 @@ def plan(
     columns = planned.columns()
     difference = api.plan_difference(snapshot, columns, policy)
     output.warn(full_disk_lines(snapshot, difference))
-    output.warn(waits_for_fenced(snapshot, columns))
+    output.warn(waits_for(snapshot, columns))
     document: dict[str, Any] = {
         **plan_document(planned),
         "difference": difference_document(difference),

@@ -17,7 +17,6 @@ from rackspan.cli.restart.watch import guarded, watch
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.restart import BlockOn, RestartRequest, StopJudgement, StopPolicy
-from rackspan.restart.planner import left_over_lines
 from rackspan.restart.json_format import (
     RestartPlanDocument,
     StopDocument,
@@ -25,6 +24,7 @@ from rackspan.restart.json_format import (
     restart_plan_document,
     stop_document,
 )
+from rackspan.restart.planner import left_over_lines
 
 app = CommandGroup(name="restart", help="Restart brokers: which may stop, and all of them in few safe batches.")
 
@@ -129,7 +129,10 @@ def plan(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     brokers: Annotated[
-        str | None, typer.Option("--brokers", metavar="ID[,ID]", help="The brokers to restart, instead of all that are up or hold replicas.")
+        str | None,
+        typer.Option(
+            "--brokers", metavar="ID[,ID]", help="The brokers to restart, instead of all that are up or hold replicas."
+        ),
     ] = None,
     by: Annotated[BatchGroup | None, typer.Option("--by", help="One rack at a time.")] = None,
     max_batch: Annotated[
