@@ -186,20 +186,24 @@ class ProduceRequest:
 
     def response(self) -> list[Piece]:
         """The broker's response, with what never reached the broker."""
-        topics = {self.name(topic): topic for topic in self.produced.responses}
-        added: dict[str, TopicProduceResponse] = {}
+        refused: dict[str, list[PartitionProduceResponse]] = {}
         for (name, _), partition in self.responses.items():
-            topic = topics.get(name) or added.setdefault(name, self._topic(name))
-            topic.partition_responses = [*topic.partition_responses, partition]
-        self.produced.responses = [*self.produced.responses, *added.values()]
+            refused.setdefault(name, []).append(partition)
+        for topic in self.produced.responses:
+            added = refused.pop(self.name(topic) or "", None)
+            if added is not None:
+                topic.partition_responses = [*topic.partition_responses, *added]
+        self.produced.responses = [*self.produced.responses, *self._topics(refused)]
         return [*write_response(self.header, self.produced)]
 
-    def _topic(self, name: str) -> TopicProduceResponse:
-        if self.header.api_version < _IDS_SINCE:
-            return TopicProduceResponse(name=name)
-        # The request's own id: a topic created anew has another under the same name, which this client need not know yet.
-        topic_id = next((topic_id for topic_id in self._ids if topic_id and self.names.get(topic_id) == name), None)
-        return TopicProduceResponse(name=name, topic_id=topic_id or UUID(name))
+    def _topics(self, refused: Mapping[str, list[PartitionProduceResponse]]) -> Iterator[TopicProduceResponse]:
+        # The request's own ids: a topic created anew has another under the same name, which this client need not know yet.
+        ids = {self.names.get(topic_id, str(topic_id)): topic_id for topic_id in reversed(self._ids) if topic_id}
+        for name, partitions in refused.items():
+            if self.header.api_version < _IDS_SINCE:
+                yield TopicProduceResponse(name=name, partition_responses=partitions)
+            else:
+                yield TopicProduceResponse(name=name, topic_id=ids.get(name, _NO_ID), partition_responses=partitions)
 
 
 def failed(index: int, code: int, message: str | None) -> PartitionProduceResponse:
