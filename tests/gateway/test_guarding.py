@@ -3,6 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
@@ -14,16 +15,18 @@ from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import parse_config
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementMode, GuardSettings
 from rackspan.gateway.core.config_lease import LEASE_SECONDS
-from rackspan.gateway.core.policies import FilePolicies, Policies, TopicPolicy
+from rackspan.gateway.core.policies import Entry, FilePolicies, Policies, Scope, TopicPolicy, record
 from rackspan.gateway.guarding import Guarding
 from rackspan.gateway.handlers.produce import AdvisingHandler, ProduceHandler
 from rackspan.gateway.upstream.guard_readers import BrokerMetadata, CommittedMetadata
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponseData,
     DescribeConfigsResult,
 )
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData, MetadataResponseTopic
 from tests.gateway.core.addresses import renamed
 from tests.gateway.running import document
 from tests.gateway.sleeps import Sleeps
@@ -281,6 +284,31 @@ def test_without_a_guarded_topic_nothing_is_requested() -> None:
     cluster = Describing()
     cluster.error = ClusterUnreachable("not to be reached")
     asyncio.run(guarding_of(cluster)[0]._read_replicas())
+    asyncio.run(guarding_of(cluster)[0]._read_topic_ids())
+
+
+def test_the_ids_of_topics_with_lower_values_are_read_since_nothing_samples_those() -> None:
+    """Such a topic requires one rack, so that no request of a client has it sampled; it may be created anew without that value."""
+    policies = Policies(FilePolicies(min_insync_racks=2))
+    policies.replay(*record(Scope.TOPIC, "scratch", Entry(1, UUID(int=1))))
+    made = Guarding.__new__(Guarding)
+    required: list[bool] = []
+
+    async def any_connection() -> Any:
+        return connection
+
+    async def call(key: int, request: MetadataRequestData, **_: float) -> MetadataResponseData:
+        assert (key, [topic.name for topic in request.topics or ()]) == (ApiKey.METADATA, ["scratch"])
+        return MetadataResponseData(topics=[MetadataResponseTopic(name="scratch", topic_id=UUID(int=reported))])
+
+    connection = SimpleNamespace(call=call)
+    made._backend = cast(
+        "Backend", SimpleNamespace(cluster=SimpleNamespace(any_connection=any_connection), policies=policies)
+    )
+    for reported in (1, 2):
+        asyncio.run(made._read_topic_ids())
+        required.append(policies.requirement("scratch", 1) is not None)
+    assert required == [False, True]
 
 
 def test_min_insync_replicas_is_read_every_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,4 +350,4 @@ def test_min_insync_replicas_that_cannot_be_read_is_logged_and_read_again(
         following.cancel()
 
     asyncio.run(scenario())
-    assert set(caplog.messages) == {"min.insync.replicas could not be read: gone"}
+    assert set(caplog.messages) == {"ids or min.insync.replicas of topics could not be read: gone"}

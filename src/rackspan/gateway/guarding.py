@@ -6,6 +6,7 @@ from collections.abc import Coroutine, Iterator
 from typing import Any, Final
 
 from rackspan.client.errors import message_of
+from rackspan.client.observations import read_metadata
 from rackspan.errors import ClusterUnreachable, RackspanError
 from rackspan.gateway.backend import Backend
 from rackspan.gateway.config import GatewayConfig
@@ -21,6 +22,7 @@ from rackspan.gateway.upstream.guard_readers import BrokerMetadata, CommittedMet
 from rackspan.gateway.upstream.guarded_isr import GuardedIsr
 from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.kafka_bytes.config_resources import ConfigResourceType
+from rackspan.kafka_bytes.error_codes import ErrorCode
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeConfigsResource
@@ -28,7 +30,7 @@ from rackspan.wire.messages.configs import DescribeConfigsRequestData, DescribeC
 log = logging.getLogger(__name__)
 
 REPLICAS_SECONDS: Final = 5.0
-"""Between two reads of min.insync.replicas."""
+"""Between two reads of min.insync.replicas, and of ids."""
 
 
 class Guarding:
@@ -85,13 +87,24 @@ class Guarding:
         yield self._end_log_periods()
 
     async def _follow_replicas(self) -> None:
-        """Read min.insync.replicas of guarded topics: it decides which of the two errors a refusal is."""
+        """Read min.insync.replicas of guarded topics, which decides which of the two errors a refusal is, and the ids of topics with lower values."""
         while True:
             try:
+                await self._read_topic_ids()
                 await self._read_replicas()
             except (OSError, RackspanError) as error:
-                log.warning("min.insync.replicas could not be read: %s", error)
+                log.warning("ids or min.insync.replicas of topics could not be read: %s", error)
             await asyncio.sleep(REPLICAS_SECONDS)
+
+    async def _read_topic_ids(self) -> None:
+        """Read the ids of topics whose own value lowers what they require: a topic that was created anew has not that value."""
+        topics = self._backend.policies.lowering_topics()
+        if not topics:
+            return
+        metadata = await read_metadata(await self._backend.cluster.any_connection(), topics)
+        for topic in metadata.topics:
+            if topic.error_code == ErrorCode.NONE and topic.name:
+                self._backend.policies.record_topic(topic.name, topic.topic_id, asyncio.get_running_loop().time())
 
     async def _read_replicas(self) -> None:
         topics = self._backend.policies.guarded_topics()

@@ -61,6 +61,62 @@ def test_the_value_of_the_topic_that_there_is_applies_whatever_is_reported_late(
             assert not altered or policies.requirement("t", 1) is not None, events
 
 
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, pytest.param(6, marks=pytest.mark.soak)])
+def test_a_value_below_the_default_is_never_that_of_a_topic_created_anew(length: int) -> None:
+    """Every sequence of so many events, of a gateway that has been told of the present topic once. Reports may be as old as GONE_SECONDS, less one."""
+    for events in product(("create", "lower", "fresh", "late", "wait"), repeat=length):
+        policies = Policies(FilePolicies(min_insync_racks=2))
+        now, lowered, told = 0.0, False, False
+        created = [(-1e9, IDS[0])]
+        for event in events:
+            if event == "create":
+                created.append((now, IDS[len(created)]))
+                lowered = told = False
+            elif event == "lower":
+                policies.replay(*record(Scope.TOPIC, "t", Entry(1, created[-1][1])))
+                lowered = True
+            elif event == "wait":
+                now += GONE_SECONDS / 2
+            else:
+                at = now - (GONE_SECONDS - 1 if event == "late" else 0)
+                reported = [topic_id for since, topic_id in created if since <= at][-1]
+                policies.record_topic("t", reported, now)
+                told = told or reported == created[-1][1]
+            assert not told or lowered or policies.requirement("t", 1) is not None, events
+
+
+def test_a_value_below_the_default_counts_once_the_topic_is_known_to_be_its_own() -> None:
+    policies = Policies(FilePolicies(min_insync_racks=2))
+    policies.replay(*record(Scope.TOPIC, "t", Entry(1, IDS[0])))
+    assert policies.requirement("t", 1) is not None
+    assert policies.lowering_topics() == ["t"]
+    policies.record_topic("t", IDS[0], 0)
+    assert policies.requirement("t", 1) is None
+    policies.record_topic("t", IDS[1], 1)
+    assert policies.requirement("t", 1) is not None
+    # A broker whose metadata is behind reports either of them for a while: the other one is gone when it was not reported for a minute.
+    policies.record_topic("t", IDS[0], GONE_SECONDS)
+    assert policies.requirement("t", 1) is not None
+    policies.record_topic("t", IDS[0], 1 + GONE_SECONDS)
+    assert policies.requirement("t", 1) is None
+
+
+def test_values_that_lower_nothing_need_no_report_of_ids() -> None:
+    policies = with_entry(IDS[0])
+    assert policies.lowering_topics() == []
+    assert policies.requirement("t", 1) is not None
+    # Without topic ids there is nothing to compare.
+    policies = Policies(FilePolicies(min_insync_racks=2))
+    policies.replay(*record(Scope.TOPIC, "t", Entry(1)))
+    assert policies.requirement("t", 1) is None
+    # The default of one broker alone is lowered too.
+    policies = Policies(FilePolicies())
+    policies.replay(*record(Scope.BROKER, "7", Entry(2)))
+    policies.replay(*record(Scope.TOPIC, "t", Entry(1, IDS[0])))
+    assert policies.lowering_topics() == ["t"]
+    assert (policies.requirement("t", 7) is None, policies.requirement("t", 1) is None) == (False, True)
+
+
 def test_a_value_is_gone_when_only_another_id_was_reported_for_a_minute() -> None:
     policies = with_entry(IDS[0])
     policies.record_topic("t", IDS[1], 100)

@@ -126,6 +126,8 @@ class Policies:
         """The values that the cluster reported last, of topics that require more than one rack."""
         self._other_id_since: dict[str, float] = {}
         """When an id other than the entry's was reported first, since the entry's own was reported last."""
+        self._other_id_at: dict[str, float] = {}
+        """When an id other than the entry's was reported last, until only the entry's own was reported for GONE_SECONDS."""
         self._gone: dict[str, UUID] = {}
         """The entry's id, of topics that were created anew."""
         self._superseded: dict[str, set[UUID]] = {}
@@ -192,6 +194,7 @@ class Policies:
                 )
         if scope is Scope.TOPIC:
             self._other_id_since.pop(name, None)
+            self._other_id_at.pop(name, None)
             self._gone.pop(name, None)
         self._changed()
 
@@ -216,7 +219,12 @@ class Policies:
             self._other_id_since.pop(topic, None)
             # Where it was gone, another id was the last one: that this one is not has been noted above.
             self._gone.pop(topic, None)
-        elif now - self._other_id_since.setdefault(topic, now) >= GONE_SECONDS and topic not in self._gone:
+            if now - self._other_id_at.get(topic, now) >= GONE_SECONDS:
+                del self._other_id_at[topic]
+                self._changed()
+            return
+        self._other_id_at[topic] = now
+        if now - self._other_id_since.setdefault(topic, now) >= GONE_SECONDS and topic not in self._gone:
             self._gone[topic] = entry.topic_id
             self._changed()
 
@@ -271,13 +279,32 @@ class Policies:
         return value if override is None or value[0] <= override else (override, ValueSource.OVERRIDE)
 
     def _topic_value(self, topic: str, leader: int | None) -> tuple[int, ValueSource]:
-        entry = self.topic_entry(topic)
-        if entry is not None:
-            return entry.value, ValueSource.TOPIC
+        entry, without = self.topic_entry(topic), self._value_without(topic, leader)
+        if entry is None or (entry.value < without[0] and not self._is_present(topic, entry)):
+            return without
+        return entry.value, ValueSource.TOPIC
+
+    def _is_present(self, topic: str, entry: Entry) -> bool:
+        """Whether the topic that there is is the entry's own. Until that is certain an entry lowers nothing: it may be of an earlier topic."""
+        return entry.topic_id is None or (
+            self.topic_ids.get(topic) == entry.topic_id and topic not in self._other_id_at
+        )
+
+    def _value_without(self, topic: str, leader: int | None) -> tuple[int, ValueSource]:
+        """The value of a topic without an entry."""
         written = self._config.own(topic)
         if written is not None:
             return written, ValueSource.FILE_TOPIC
         return self._broker_value(leader)
+
+    def lowering_topics(self) -> list[str]:
+        """Topics whose entry requires less than what comes without it. While it does, nothing else may sample their ids."""
+        leaders = self._leaders
+        return [
+            name
+            for (scope, name), entry in self.entries.items()
+            if scope is Scope.TOPIC and any(entry.value < self._value_without(name, leader)[0] for leader in leaders)
+        ]
 
     def topic_entry(self, topic: str) -> Entry | None:
         """The topic's own value, unless it was set on an earlier topic of that name."""
