@@ -293,19 +293,20 @@ def test_the_ids_of_topics_with_lower_values_are_read_since_nothing_samples_thos
     policies.replay(*record(Scope.TOPIC, "scratch", Entry(1, UUID(int=1))))
     made = Guarding.__new__(Guarding)
     required: list[bool] = []
+    reported = iter((1, 2))
 
     async def any_connection() -> Any:
         return connection
 
     async def call(key: int, request: MetadataRequestData, **_: float) -> MetadataResponseData:
         assert (key, [topic.name for topic in request.topics or ()]) == (ApiKey.METADATA, ["scratch"])
-        return MetadataResponseData(topics=[MetadataResponseTopic(name="scratch", topic_id=UUID(int=reported))])
+        return MetadataResponseData(topics=[MetadataResponseTopic(name="scratch", topic_id=UUID(int=next(reported)))])
 
     connection = SimpleNamespace(call=call)
     made._backend = cast(
         "Backend", SimpleNamespace(cluster=SimpleNamespace(any_connection=any_connection), policies=policies)
     )
-    for reported in (1, 2):
+    for _ in range(2):
         asyncio.run(made._read_topic_ids())
         required.append(policies.requirement("scratch", 1) is not None)
     assert required == [False, True]

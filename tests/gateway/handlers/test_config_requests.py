@@ -97,6 +97,23 @@ def test_a_value_is_removed_from_a_topic_that_the_gateway_may_not_describe() -> 
     assert (cluster.requests, store.written) == (0, [(*record(Scope.TOPIC, "orders", None), 1)])
 
 
+def test_a_removal_that_is_a_raise_by_what_is_replayed_with_it_is_written_as_one() -> None:
+    """Another gateway raises the default meanwhile: both are acknowledged, so that this topic requires two racks at every gateway."""
+    policies = Policies(FilePolicies())
+
+    class Replayed(Store):
+        async def write(self, key: bytes, value: bytes | None, racks: int) -> None:
+            await super().write(key, value, racks)
+            policies.replay(*record(Scope.BROKER, "", Entry(2)))
+            policies.replay(key, value)
+
+    store = Replayed()
+    made = ConfigRequests(cast("UpstreamCluster", Reporting(0)), policies, cast("ConfigTopic", store))
+    policies.replay(*record(Scope.TOPIC, "orders", Entry(1, ID)))
+    asyncio.run(made.write(ConfigChange(Scope.TOPIC, "orders", None), None))
+    assert [racks for _, _, racks in store.written] == [1, 2]
+
+
 def test_a_value_is_written_with_the_topics_id_and_its_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "rackspan.gateway")
     store = Store()

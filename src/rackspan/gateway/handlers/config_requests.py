@@ -172,10 +172,13 @@ class ConfigRequests:
         for warning in change.warnings:
             log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
         entry = None if change.value is None else Entry(change.value, topic_id)
-        racks = self._policies.racks_to_hold(change.scope, change.name, change.value)
-        is_written = False
+        racks, needed, is_written = 0, self._racks_to_hold(change), False
         try:
-            await self._store.write(*record(change.scope, change.name, entry), racks)
+            # What is replayed with the record may make it a raise, as of a topic whose lower value is removed while the default is raised elsewhere.
+            while needed > racks:
+                racks = needed
+                await self._store.write(*record(change.scope, change.name, entry), racks)
+                needed = self._racks_to_hold(change)
             is_written = True
         finally:
             # A record whose write fails, or whose client leaves, may be committed all the same.
@@ -184,6 +187,9 @@ class ConfigRequests:
                 self._policies.record_lowered(place, before, after, is_certain=is_written)
         if after >= before:
             log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
+
+    def _racks_to_hold(self, change: ConfigChange) -> int:
+        return self._policies.racks_to_hold(change.scope, change.name, change.value)
 
     def _hint_replicas(self, resources: Sequence[Any], accepted: Collection[tuple[int, str]]) -> None:
         """A new min.insync.replicas that the cluster accepted counts at once; the next read of its configs confirms it."""
