@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.kafka_bytes import NO_TAGS, ByteReader, nullable_string
+from rackspan.kafka_bytes.primitives import MAX_ELEMENTS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.compiled import element_writer, read_value, skip_tags, struct_reader, struct_writer
 from rackspan.wire.framing import Request
@@ -58,10 +59,12 @@ def read_header(request: Request) -> RequestHeader:
     return RequestHeader(api_key, version, correlation, client_id, reader.at)
 
 
-def read_body(request: Request, header: RequestHeader) -> Any:
-    """The request, of its class in messages/. Errors: MalformedRequest."""
+def read_body(request: Request, header: RequestHeader, most_elements: int = MAX_ELEMENTS) -> Any:
+    """The request, of its class in messages/, with at most so many elements of all arrays. Errors: MalformedRequest."""
     shape = request_shape(ApiKey(header.api_key), header.api_version)
-    return read_value(struct_reader(shape), ByteReader(request, header.body_at))
+    reader = ByteReader(request, header.body_at)
+    reader.elements_left = most_elements
+    return read_value(struct_reader(shape), reader)
 
 
 def write_response(header: RequestHeader, response: WireStruct) -> list[bytes]:

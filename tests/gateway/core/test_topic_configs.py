@@ -57,6 +57,17 @@ def test_a_brokers_value_is_judged_by_the_value_that_then_applies(
         assert (change.code, "has no broker.rack" in change.message) == (ErrorCode.INVALID_CONFIG, True)
 
 
+@pytest.mark.parametrize(("name", "written"), [("01", 1), ("007", 7), ("\u0661", 1)])
+def test_a_broker_whose_id_is_written_otherwise_gets_no_value(name: str, written: int) -> None:
+    """Kafka reads such an id as a number. The value would be kept under that name, and apply to no broker."""
+    change = change_of(ConfigResourceType.BROKER, name, SET, ["2"], BROKERS, policies(1))
+    assert change == RefusedChange(ErrorCode.INVALID_REQUEST, f"broker {name}: write its id as {written}")
+    kept = policies(1, **{f"broker{name}": 2})
+    assert change_of(ConfigResourceType.BROKER, name, DELETE, [None], BROKERS, kept) == ConfigChange(
+        Scope.BROKER, name, None
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "file", "own", "part"),
     [

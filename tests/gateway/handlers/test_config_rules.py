@@ -103,6 +103,21 @@ def outcomes(response: Any) -> list[tuple[int, str, int, str | None]]:
     return [(one.resource_type, one.resource_name, one.error_code, one.error_message) for one in response.responses]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_resource_that_is_named_twice_is_refused_as_by_kafka(first: bool) -> None:
+    """One of two was accepted, and the refusal of the other one kept its value from being written."""
+    store = KeptStore()
+    valid, refused = (TOPIC, "orders", [(KEY, SET, "2")]), (TOPIC, "orders", [(KEY, APPEND, "2")])
+    body = incremental(*((valid, refused) if first else (refused, valid)), (TOPIC, "bare", [(KEY, SET, "3")]))
+    response, session = handled(body, accepted((TOPIC, "bare")), store=store)
+    assert sent(session) == [(TOPIC, "bare", [])]
+    assert outcomes(response) == [
+        (TOPIC, "bare", 0, None),
+        (TOPIC, "orders", 42, "Each resource must appear at most once."),
+    ]
+    assert len(store.written) == 1
+
+
 def test_min_insync_racks_is_taken_out_of_what_is_altered_and_kept_once_that_is_accepted() -> None:
     store, policies = KeptStore(), Policies(FilePolicies())
     body = incremental(

@@ -440,6 +440,21 @@ def test_a_refusal_has_the_topic_id_of_its_request_though_the_topic_was_created_
     assert topic.topic_id == UUID(int=requested)
 
 
+def test_a_request_of_more_partitions_than_are_read_in_a_second_is_malformed() -> None:
+    """6 bytes each: 12 MB of them took longer than a lease on the values lasts."""
+    session: Any = None
+
+    def request(count: int) -> Any:
+        data = [PartitionProduceData(index=0, records=None)] * count
+        body = ProduceRequestData(acks=-1, topic_data=[TopicProduceData(name="orders", partition_data=data)])
+        sent = memoryview(b"".join(write_request(ApiKey.PRODUCE, 9, 7, None, body)))
+        return ProduceRequest(session, Exchange(ApiKey.PRODUCE, 9, 7, Treatment.WHOLE), sent, {}, 0.0)
+
+    assert len(request(199_999).body.topic_data[0].partition_data) == 199_999
+    with pytest.raises(MalformedRequest, match="200000 elements"):
+        request(200_000)
+
+
 class CountedTopic:
     """A topic of a broker's response. `assigned` counts the elements of every array that its partitions were replaced by."""
 

@@ -84,6 +84,14 @@ def test_rights_are_known_for_ten_seconds() -> None:
     assert rights.unknown(session, ["orders", "pay"], 115.5) == {"orders", "pay"}
 
 
+def test_the_rights_of_topics_that_are_named_once_are_forgotten() -> None:
+    """A client that names another topic in every request would take memory without end."""
+    rights, client = WriteRights(), Client()
+    for number in range(1000):
+        session = read(rights, client, f"topic-{number}", now=float(number))
+    assert len(rights._known[session]) <= 21
+
+
 @pytest.mark.parametrize("error", [ConnectionResetError("gone"), MalformedRequest("no response")])
 def test_a_client_whose_rights_cannot_be_read_may_write_nothing(error: Exception) -> None:
     rights = WriteRights()

@@ -97,6 +97,9 @@ def change_of(
         return RefusedChange(
             ErrorCode.INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list"
         )
+    if operation == SET and scope is Scope.BROKER and name.isdecimal() and name != str(int(name)):
+        # Kafka accepts it, and gives the value to nobody.
+        return RefusedChange(ErrorCode.INVALID_REQUEST, f"broker {name}: write its id as {int(name)}")
     if value is None and operation == SET:
         return RefusedChange(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {MIN_INSYNC_RACKS}")
     verdicts = _verdicts(scope, name, None if operation == DELETE else value, brokers, policies)

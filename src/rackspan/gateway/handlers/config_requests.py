@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 CONFIG_TOPIC_REFUSED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 _WITH_RACKS: Final = (ConfigResourceType.TOPIC, ConfigResourceType.BROKER)
+_TWICE: Final = "Each resource must appear at most once."
 _TOPIC_LOOKUPS: Final = 20
 _LOOKUP_SECONDS: Final = 0.1
 
@@ -118,11 +120,16 @@ class ConfigRequests:
         response.responses = [*response.responses, *split.refused(AlterConfigsResourceResponse)]
         return response
 
-    def _split(self, resources: Iterable[Any], operation: Callable[[Any], int]) -> "_Split":
+    def _split(self, resources: Sequence[Any], operation: Callable[[Any], int]) -> "_Split":
         """Take min.insync.racks out of resources that are to be altered; `operation` gives the operation of that config."""
         split = _Split()
+        times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
         for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
+            if times[kind, name] > 1:
+                # As Kafka does. One of them alone could be accepted, and its value not be kept.
+                split.changes[kind, name] = RefusedChange(ErrorCode.INVALID_REQUEST, _TWICE)
+                continue
             if (kind, name) == (ConfigResourceType.TOPIC, self._store.topic):
                 split.changes[kind, name] = RefusedChange(CONFIG_TOPIC_REFUSED, config_topic_refusal(name))
                 continue

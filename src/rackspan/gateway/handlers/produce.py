@@ -26,7 +26,7 @@ from rackspan.gateway.core.acknowledgement.guard import (
 )
 from rackspan.gateway.core.acknowledgement.order import RefusedSequences, producer_batch
 from rackspan.gateway.core.endpoints import Addresses, set_endpoints, with_addresses
-from rackspan.gateway.handlers.produce_request import ProduceRequest, failed
+from rackspan.gateway.handlers.produce_request import MOST_ELEMENTS, ProduceRequest, failed
 from rackspan.gateway.handlers.refusals import Refusals
 from rackspan.gateway.handlers.rights import WriteRights
 from rackspan.gateway.net.byte_flow import Exchange
@@ -45,7 +45,7 @@ BOUNDS_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 def forward_produce(session: ClientSession, exchange: Exchange, request: memoryview) -> None:
     """Forward a request as it came, and count its bytes. With acks=0 no response comes. Errors: MalformedRequest."""
     header = read_header(request)
-    body: ProduceRequestData = read_body(request, header)
+    body: ProduceRequestData = read_body(request, header, MOST_ELEMENTS)
     session.count_produced(header.client_id, body.topic_data)
     session.forward(exchange, responds=body.acks != 0)
 

@@ -27,6 +27,9 @@ from rackspan.wire.messages.produce import (
 _IDS_SINCE: Final = 13
 _NO_ID: Final = UUID(int=0)
 
+MOST_ELEMENTS: Final = 200_000
+"""Topics and partitions of one request, more than a broker leads. Each takes some microseconds, in which no other connection is served."""
+
 ACKNOWLEDGED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 """Clients take a duplicate for an acknowledgement too."""
 
@@ -56,7 +59,7 @@ class ProduceRequest:
         self.session = session
         self.exchange = exchange
         self.header = read_header(request)
-        self.body: ProduceRequestData = read_body(request, self.header)
+        self.body: ProduceRequestData = read_body(request, self.header, MOST_ELEMENTS)
         self.until = now + self.body.timeout / 1000
         """The end of the request's own timeout, counted from its arrival."""
         self._ids = [topic.topic_id for topic in self.body.topic_data]

@@ -57,7 +57,10 @@ class WriteRights:
             include_topic_authorized_operations=True,
         )
         # What no response names may not be written: else it would be requested again and again.
-        known = self._known.setdefault(session, {})
+        # A client chooses how many topics it names, existing or not. Those that `unknown` has just found known stay.
+        before = self._known.get(session, {})
+        known = {topic: found for topic, found in before.items() if now <= found[0] + KEPT_SECONDS}
+        self._known[session] = known
         known.update(dict.fromkeys(topics, (now + _UNKNOWN_SECONDS, _UNREPORTED)))
         try:
             metadata: MetadataResponseData = await session.call(ApiKey.METADATA, _VERSION, None, request)
