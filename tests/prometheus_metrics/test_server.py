@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import urllib.request
+from contextlib import suppress
 from urllib.error import HTTPError
 
 import pytest
@@ -43,6 +44,56 @@ def test_the_end_during_a_request_is_no_error(caplog: pytest.LogCaptureFixture) 
             page(server.address, "/metrics")
             server.close()
     assert caplog.messages == []
+
+
+def test_clients_that_send_nothing_do_not_keep_others_out_and_are_bounded() -> None:
+    """Open files are the whole process's: without a bound those who open such connections took them from a gateway's clients."""
+
+    async def scenario() -> None:
+        endpoint = MetricsEndpoint("metrics listener", ("127.0.0.1", 0), collected)
+        await endpoint.open()
+        host, _, port = endpoint.address.partition(":")
+        silent = [await asyncio.open_connection(host, int(port)) for _ in range(60)]
+        status, _ = await asyncio.to_thread(page, endpoint.address, "/metrics")
+        assert status == 200
+        assert len(endpoint._serving) <= 24
+        async with asyncio.timeout(WITHIN_SECONDS):
+            for reader, _ in silent[:30]:
+                with suppress(ConnectionError):
+                    assert await reader.read() == b"", "the oldest are closed, with no response"
+        assert not silent[-1][0].at_eof()
+        for _, writer in silent:
+            writer.close()
+        endpoint.close()
+
+    asyncio.run(scenario())
+
+
+def test_requests_that_wait_for_metrics_share_them_and_take_a_fifth_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A request has 20 bytes, and metrics of thousands of topics take tens of milliseconds, in which a gateway serves nobody."""
+    clock, sleeps, collections = [100.0], list[float](), list[float]()
+
+    def slow() -> list[GaugeMetricFamily]:
+        collections.append(clock[0])
+        clock[0] += 0.5
+        return collected()
+
+    async def sleep(seconds: float) -> None:
+        sleeps.append(seconds)
+        clock[0] += seconds
+
+    async def scenario() -> None:
+        endpoint = MetricsEndpoint("metrics listener", ("127.0.0.1", 0), slow)
+        monkeypatch.setattr(asyncio, "sleep", sleep)
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: clock[0])
+        for _ in range(3):
+            assert len(set(await asyncio.gather(*(endpoint._metrics() for _ in range(20))))) == 1
+
+    asyncio.run(scenario())
+    assert sleeps == pytest.approx([0.0, 2.0, 2.0])
+    assert collections == pytest.approx([100.0, 102.5, 105.0])
 
 
 def test_an_unknown_path_is_no_page() -> None:

@@ -1,7 +1,7 @@
 """Prometheus metrics and health pages over HTTP.
 
-`MetricsEndpoint` runs on the caller's event loop, `MetricsServer` in a thread of its own. A request is limited in size and time, so
-that a slow client holds nothing. The metrics are those of a function that the caller passes.
+`MetricsEndpoint` runs on the caller's event loop, `MetricsServer` in a thread of its own. A request is limited in size and time, connections
+in number and metrics in their share of the time, so that no client holds up others. The metrics are those of a function that the caller passes.
 """
 
 import asyncio
@@ -26,6 +26,13 @@ log = logging.getLogger(__name__)
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _REQUEST_BYTES: Final = 4096
 _REQUEST_SECONDS: Final = 5.0
+_MOST_CONNECTIONS: Final = 24
+_ACCEPTED_AT_ONCE: Final = 16
+"""Connections of which the oldest is closed for a new one, and those that are accepted before that: open files are the whole process's."""
+
+_METRICS_SHARE: Final = 0.2
+"""Of the time: thousands of metrics take tens of milliseconds, and a request for them 20 bytes."""
+
 _REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
 _TEXT: Final = "text/plain; charset=utf-8"
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -50,12 +57,20 @@ class MetricsEndpoint:
         self._registry.register(_Collecting(collect))
         self._pages = pages
         self._server: asyncio.Server | None = None
+        self._serving: dict[asyncio.Task[None], None] = {}
+        """The work of each connection, the oldest first."""
+        self._next_metrics: asyncio.Task[bytes] | None = None
+        """Metrics that are not collected yet, for all requests before that."""
+        self._collected_until = 0.0
+        """Before which none are collected again."""
         self.address = f"{self._host}:{self._port}"
 
     async def open(self) -> None:
         """Errors: UsageError."""
         try:
-            self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_REQUEST_BYTES)
+            self._server = await asyncio.start_server(
+                self._accept, self._host, self._port, limit=_REQUEST_BYTES, backlog=_ACCEPTED_AT_ONCE
+            )
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
             raise UsageError(
@@ -66,6 +81,15 @@ class MetricsEndpoint:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
+        for work in (*self._serving, *filter(None, (self._next_metrics,))):
+            work.cancel()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._serving) >= _MOST_CONNECTIONS:
+            next(iter(self._serving)).cancel()
+        serving = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._serving[serving] = None
+        serving.add_done_callback(self._serving.pop)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -73,24 +97,41 @@ class MetricsEndpoint:
                 line = await reader.readline()
                 while (await reader.readline()).strip():
                     pass
-                writer.write(self._response(line.decode("latin-1").split(" ")[1:2]))
-                await writer.drain()
+                writer.write(await self._response(line.decode("latin-1").split(" ")[1:2]))
+                writer.close()
+                await writer.wait_closed()
         except (OSError, ValueError):
             pass
         except asyncio.CancelledError:
-            # The server ends. asyncio of Python 3.11 prints a traceback for a handler that was cancelled.
+            # The server ends, or a new client takes its place.
             pass
         finally:
-            writer.close()
+            # Not closed: what a client does not read would stay.
+            writer.transport.abort()
 
-    def _response(self, path: list[str]) -> bytes:
+    async def _response(self, path: list[str]) -> bytes:
         if path == ["/metrics"]:
-            return _http(200, generate_latest(self._registry), _METRICS)
+            return _http(200, await self._metrics(), _METRICS)
         page = self._pages.get(path[0]) if path else None
         if page is None:
             return _http(404, f"{', '.join([*self._pages, '/metrics'])}\n".encode())
         status, text = page()
         return _http(status, text.encode())
+
+    async def _metrics(self) -> bytes:
+        """The metrics as of now or later. Requests that wait for them share them."""
+        if self._next_metrics is None:
+            self._next_metrics = asyncio.get_running_loop().create_task(self._collect())
+        return await asyncio.shield(self._next_metrics)
+
+    async def _collect(self) -> bytes:
+        time = asyncio.get_running_loop().time
+        await asyncio.sleep(max(0.0, self._collected_until - time()))
+        self._next_metrics, begun_at = None, time()
+        try:
+            return generate_latest(self._registry)
+        finally:
+            self._collected_until = time() + (time() - begun_at) * (1 / _METRICS_SHARE - 1)
 
 
 class MetricsServer:

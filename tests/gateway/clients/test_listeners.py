@@ -144,6 +144,9 @@ def test_a_listener_that_lacks_open_files_says_so_and_listens_on(caplog: pytest.
         listening, listener._socket = listener._socket, Exhausted()  # type: ignore[assignment]
         listener._accept()
         listener._socket = listening
+        assert not asyncio.get_running_loop().remove_reader(listening.fileno()), (
+            "not reported as readable in every turn"
+        )
         with create_connection(listener.advertised, WITHIN_SECONDS):
             broker = await asyncio.wait_for(accepted.get(), WITHIN_SECONDS)
         listener.close()

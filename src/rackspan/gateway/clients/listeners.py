@@ -1,6 +1,7 @@
 """The listeners of a gateway, one for each broker: they accept clients."""
 
 import asyncio
+import errno
 import logging
 import socket
 from collections.abc import Callable, Coroutine
@@ -16,6 +17,10 @@ _BACKLOG: Final = 1024
 
 _ACCEPTED_AT_ONCE: Final = 4
 """Clients in one turn of the event loop: those that are connected are served between them."""
+
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_EXHAUSTED_SECONDS: Final = 0.5
+"""Until a listener that lacked files or memory accepts again."""
 
 Accept = Callable[[int, socket.socket], Coroutine[Any, Any, None] | None]
 """Work that connects a client; None if it is turned away."""
@@ -54,7 +59,12 @@ class Listener:
                 f"choose another listen.first.port, or write [brokers.{broker}]"
             ) from error
         self.port: int = self._socket.getsockname()[1]
-        self._loop.add_reader(self._socket.fileno(), self._accept)
+        self._fd = self._socket.fileno()
+        self._listen()
+
+    def _listen(self) -> None:
+        if self._socket.fileno() >= 0:
+            self._loop.add_reader(self._fd, self._accept)
 
     @property
     def advertised(self) -> tuple[str, int]:
@@ -68,6 +78,10 @@ class Listener:
                 return
             except OSError as error:
                 log.warning("the listener of broker %d: %s", self.broker, error)
+                if error.errno in _EXHAUSTED:
+                    # The socket stays readable: each turn of the event loop would try again, and log that.
+                    self._loop.remove_reader(self._fd)
+                    self._loop.call_later(_EXHAUSTED_SECONDS, self._listen)
                 return
             client.setblocking(False)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -82,7 +96,7 @@ class Listener:
         for task in self._tasks:
             task.cancel()
         if self._socket.fileno() >= 0:
-            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_reader(self._fd)
             self._socket.close()
 
 
