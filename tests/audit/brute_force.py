@@ -9,6 +9,8 @@ from typing import Any
 
 from rackspan.audit import RackPolicy
 from rackspan.model import ClusterSnapshot, UnrackedPolicy, json_format
+from tests.random_clusters.plain import is_diskless
+from tests.random_clusters.states import ZONE_IDS, ZONE_NAMES
 
 Document = dict[str, Any]
 Key = tuple[str, str | None, int | None]
@@ -17,6 +19,11 @@ Key = tuple[str, str | None, int | None]
 def document(snapshot: ClusterSnapshot) -> Document:
     parsed: Document = json.loads(json_format.write(snapshot))
     return parsed
+
+
+def judged_topics(cluster: Document) -> list[Document]:
+    """The topics but for diskless ones, whose replicas say nothing."""
+    return [topic for topic in cluster["topics"] if not is_diskless(topic)]
 
 
 def rack_of(cluster: Document, policy: RackPolicy) -> dict[int, str]:
@@ -83,7 +90,7 @@ def partition_keys(cluster: Document, policy: RackPolicy) -> set[Key]:
     racks = rack_of(cluster, policy)
     return {
         (constraint, topic["name"], partition["partition"])
-        for topic in cluster["topics"]
+        for topic in judged_topics(cluster)
         for partition in topic["partitions"]
         for constraint in reported(cluster, topic, partition, racks, policy)
     }
@@ -95,7 +102,7 @@ WARNINGS = ("reassignment-in-progress", "under-replicated", "min-insync-replicas
 
 def severity(cluster: Document, policy: RackPolicy, key: Key) -> str:
     constraint, name, _ = key
-    (topic,) = (one for one in cluster["topics"] if one["name"] == name)
+    (topic,) = (one for one in judged_topics(cluster) if one["name"] == name)
     own = topic["config"].get("min.insync.racks")
     enforced = own is not None and int(own) == min_racks(topic, policy)
     is_warning = constraint in WARNINGS or (constraint == "min-insync-replicas-forces-racks" and enforced)
@@ -109,12 +116,7 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     partly = len(rackless) < len(cluster["brokers"]) and policy.unracked is not UnrackedPolicy.IGNORE
     for _ in rackless:
         yield "unracked-broker", "violation" if partly else "warning"
-    names = {*(one["rack"] for one in cluster["brokers"]), *voters(cluster, policy).values()} - {None}
-    for key in {same_name(str(name)) for name in names}:
-        if sum(same_name(str(name)) == key for name in names) > 1:
-            yield "rack-names-alike", "violation"
-    plain = {same_name(str(name)) for name in names}
-    if any(name == f"rack{name[4:]}" for name in plain) and any(name[1:].isdecimal() for name in plain):
+    for _ in range(racks_alike(cluster, policy)):
         yield "rack-names-alike", "violation"
     alive = set(voters(cluster, policy)) - dead_voters(cluster)
     stands = not quorum_lost(cluster, policy, set())
@@ -137,25 +139,49 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
     fenced = {one["id"] for one in cluster["brokers"] if one["fenced"]}
     for _ in dead_voters(cluster) - fenced:
         yield "dead-controller", "warning"
-    held = {broker for topic in cluster["topics"] for partition in topic["partitions"] for broker in staying(partition)}
+    held = {
+        broker for topic in judged_topics(cluster) for partition in topic["partitions"] for broker in staying(partition)
+    }
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
-        broken = any(one["id"] in failed(cluster, row) for topic in cluster["topics"] for row in topic["partitions"])
+        broken = any(
+            one["id"] in failed(cluster, row) for topic in judged_topics(cluster) for row in topic["partitions"]
+        )
         if not one["fenced"] and (one.get("failed_log_dirs") or broken):
             yield "failed-log-dir", "warning"
         if one.get("cordoned") and one["id"] in held:
             yield "excluded-broker", "warning"
-    survives = {topic["name"]: policy.topic_survive.get(topic["name"], policy.survive) for topic in cluster["topics"]}
-    required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in cluster["topics"])
+    survives = {
+        topic["name"]: policy.topic_survive.get(topic["name"], policy.survive) for topic in judged_topics(cluster)
+    }
+    required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in judged_topics(cluster))
     if required and len(set(rack_of(cluster, policy).values())) < 2:
         yield "survives-rack-loss", "violation"
+
+
+def racks_alike(cluster: Document, policy: RackPolicy) -> int:
+    """How many groups of names may be fewer racks than names, but for those that the policy says are different."""
+    names = {*(one["rack"] for one in cluster["brokers"]), *voters(cluster, policy).values()} - {None}
+    spelt: dict[str, set[str]] = {}
+    for name in names:
+        spelt.setdefault(same_name(name), set()).add(name)
+    groups = [together for together in spelt.values() if len(together) > 1]
+    schemes = (
+        (lambda name: name.startswith("rack"), lambda name: name[1:].isdecimal()),
+        (ZONE_NAMES.__contains__, ZONE_IDS.__contains__),
+        (ZONE_NAMES.__contains__, lambda name: len(name) == 1 and name.isalpha()),
+    )
+    for sides in schemes:
+        by_scheme = [{name for plain in spelt if side(plain) for name in spelt[plain]} for side in sides]
+        groups += [set().union(*by_scheme)] if all(by_scheme) else []
+    return sum(not policy.different_racks.issuperset(group) for group in groups)
 
 
 def mixed_topics(cluster: Document) -> set[str]:
     """Topics with partitions of several replication factors; a reassignment in flight counts by its target."""
     factors: dict[str, set[int]] = {}
-    for topic in cluster["topics"]:
+    for topic in judged_topics(cluster):
         factors[topic["name"]] = {len(staying(partition)) for partition in topic["partitions"]}
     return {name for name, of_topic in factors.items() if len(of_topic) > 1}
 
@@ -163,20 +189,20 @@ def mixed_topics(cluster: Document) -> set[str]:
 def topic_warnings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[str, str]]:
     """Topic and constraint of every warning about a whole topic that has partitions."""
     for name in mixed_topics(cluster):
-        if not any(left_alone(topic, policy) for topic in cluster["topics"] if topic["name"] == name):
+        if not any(left_alone(topic, policy) for topic in judged_topics(cluster) if topic["name"] == name):
             yield name, "mixed-replication-factors"
     racks = rack_of(cluster, policy)
-    for topic in cluster["topics"]:
+    for topic in judged_topics(cluster):
         if topic["partitions"] and "min.insync.replicas" not in topic["config"]:
             yield topic["name"], "min-insync-replicas-unknown"
         elif topic["partitions"] and two_would_do(cluster, topic, racks, policy):
             yield topic["name"], "min-insync-replicas-one"
     moving = any(note.startswith("reassignments under way") for note in cluster["partial"]) or any(
         partition["adding_replicas"] or partition["removing_replicas"]
-        for topic in cluster["topics"]
+        for topic in judged_topics(cluster)
         for partition in topic["partitions"]
     )
-    for topic in cluster["topics"]:
+    for topic in judged_topics(cluster):
         config, survive = topic["config"], policy.topic_survive.get(topic["name"], policy.survive).value
         if not topic["partitions"]:
             continue
@@ -362,7 +388,7 @@ def after_loss(cluster: Document, policy: RackPolicy, lost: set[str], *, targets
     ended = {b["id"] for b in cluster["brokers"] if racks.get(b["id"]) not in lost} - unknown
     surge: Counter[int] = Counter()
     topics: dict[str, Counter[str]] = {}
-    for topic in cluster["topics"]:
+    for topic in judged_topics(cluster):
         for partition in topic["partitions"]:
             broken_disks = failed(cluster, partition)
             if partition["leader"] == -2 and not lost:
@@ -426,7 +452,7 @@ def down(cluster: Document, policy: RackPolicy) -> dict[str, dict[str, Any]]:
             continue
         lacking = [
             partition
-            for topic in cluster["topics"]
+            for topic in judged_topics(cluster)
             for partition in topic["partitions"]
             if any(one in brokers for one in staying(partition))
         ]

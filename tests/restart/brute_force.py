@@ -11,11 +11,13 @@ from rackspan.restart import BlockOn, StopPolicy
 from tests.audit.brute_force import (
     dead_voters,
     failed,
+    judged_topics,
     min_racks,
     min_replicas,
     one_after,
     quorum_lost,
     rack_of,
+    racks_alike,
     voters,
 )
 
@@ -29,11 +31,24 @@ def is_safe(cluster: Document, stopped: set[int], policy: RackPolicy, stop: Stop
         return False
     if any(not note.startswith("sizes") for note in cluster["partial"]):
         return False
+    if racks_alike(cluster, policy) and racks_decide(cluster, stopped, policy, stop):
+        return False
     return not any(
         forbids(cluster, topic, partition, stopped, policy, stop)
-        for topic in cluster["topics"]
+        for topic in judged_topics(cluster)
         if stop.accepted is None or stop.accepted.fullmatch(topic["name"]) is None
         for partition in topic["partitions"]
+    )
+
+
+def racks_decide(cluster: Document, stopped: set[int], policy: RackPolicy, stop: StopPolicy) -> bool:
+    """Whether a replica in sync is stopped of a partition that requires several racks, and may not suffer."""
+    return any(
+        stopped & set(in_sync)
+        for topic in judged_topics(cluster)
+        if min_racks(topic, policy) > 1 and not (stop.accepted and stop.accepted.fullmatch(topic["name"]))
+        for partition in topic["partitions"]
+        for in_sync, _, _ in states_of(cluster, partition)
     )
 
 
@@ -55,7 +70,7 @@ def forbids(
 
 def states_of(cluster: Document, partition: Document) -> list[tuple[list[int], int, str]]:
     """Who is in sync of how many replicas now, and once its reassignment has ended, with the words for when."""
-    up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
+    up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]} - failed(cluster, partition)
     now = [broker for broker in partition["isr"] if broker in up]
     states = [(now, len(partition["replicas"]), "")]
     if partition["adding_replicas"] or partition["removing_replicas"]:
@@ -106,6 +121,7 @@ def restarted(cluster: Document, chosen: frozenset[int]) -> Document:
     """The cluster with the chosen brokers up, and every replica on a broker that is up in sync."""
     brokers = [{**broker, "fenced": broker["fenced"] and broker["id"] not in chosen} for broker in cluster["brokers"]]
     up = {broker["id"] for broker in brokers if not broker["fenced"]}
+    after = {**cluster, "brokers": brokers}
     controllers = [
         {
             **controller,
@@ -117,13 +133,13 @@ def restarted(cluster: Document, chosen: frozenset[int]) -> Document:
         {
             **topic,
             "partitions": [
-                {**partition, "isr": [replica for replica in partition["replicas"] if replica in up]}
+                {**partition, "isr": [one for one in partition["replicas"] if one in up - failed(after, partition)]}
                 for partition in topic["partitions"]
             ],
         }
         for topic in cluster["topics"]
     ]
-    return {**cluster, "brokers": brokers, "controllers": controllers, "topics": topics}
+    return {**after, "controllers": controllers, "topics": topics}
 
 
 def caught_up(cluster: Document) -> Document:
@@ -134,6 +150,7 @@ def caught_up(cluster: Document) -> Document:
 def with_restarted(cluster: Document, batch: frozenset[int]) -> Document:
     """The cluster once these brokers are back: up, in sync, and their controllers alive. All else is as it was."""
     brokers = [{**broker, "fenced": broker["fenced"] and broker["id"] not in batch} for broker in cluster["brokers"]]
+    after = {**cluster, "brokers": brokers}
     controllers = [
         {**controller, "alive": True if controller["id"] in batch else controller["alive"]}
         for controller in cluster["controllers"]
@@ -146,7 +163,11 @@ def with_restarted(cluster: Document, batch: frozenset[int]) -> Document:
                     **partition,
                     "isr": [
                         *partition["isr"],
-                        *(one for one in partition["replicas"] if one in batch and one not in partition["isr"]),
+                        *(
+                            one
+                            for one in partition["replicas"]
+                            if one in batch and one not in partition["isr"] and one not in failed(after, partition)
+                        ),
                     ],
                 }
                 for partition in topic["partitions"]
@@ -154,7 +175,7 @@ def with_restarted(cluster: Document, batch: frozenset[int]) -> Document:
         }
         for topic in cluster["topics"]
     ]
-    return {**cluster, "brokers": brokers, "controllers": controllers, "topics": topics}
+    return {**after, "controllers": controllers, "topics": topics}
 
 
 def takes_nothing(cluster: Document, batch: frozenset[int]) -> bool:
@@ -215,7 +236,7 @@ def lists(cluster: Document, stopped: set[int], policy: RackPolicy, stop: StopPo
     blocking = {"loses_leader", "refuses_writes", "below_margin"}
     blocking |= {"one_copy"} if BlockOn.ONE_COPY in stop.block_on else set()
     blocking |= {"single_replica"} if BlockOn.RF1 in stop.block_on else set()
-    for topic in cluster["topics"]:
+    for topic in judged_topics(cluster):
         spared = stop.accepted is not None and stop.accepted.fullmatch(topic["name"]) is not None
         for partition in topic["partitions"]:
             name, at = topic["name"], partition["partition"]

@@ -10,7 +10,7 @@ from rackspan.audit import RackPolicy, snapshot_batch
 from rackspan.restart import RestartRequest, StopPolicy, plan_restart
 from rackspan.restart.forecast import Forecast, SurvivorLoad, forecasts
 from rackspan.restart.stopping import in_sync_rows
-from tests.audit.brute_force import document, min_replicas
+from tests.audit.brute_force import document, judged_topics, min_replicas
 from tests.restart.brute_force import caught_up, states_of, with_restarted
 from tests.restart.clusters import random_cluster
 from tests.snapshots import of_one_topic
@@ -108,12 +108,12 @@ def check_forecasts(seed: int) -> int:
     cluster = caught_up(document(snapshot))
     leaders = [
         leader_of(partition, set(partition["isr"]), partition["leader"])
-        for topic in cluster["topics"]
+        for topic in judged_topics(cluster)
         for partition in topic["partitions"]
     ]
     now, moved = {broker: leaders.count(broker) for broker in every}, 0
     for batch in plan.batches:
-        partitions = [(topic, partition) for topic in cluster["topics"] for partition in topic["partitions"]]
+        partitions = [(topic, partition) for topic in judged_topics(cluster) for partition in topic["partitions"]]
         leaders = [
             leader_of(partition, set(partition["isr"]), leader)
             for leader, (_, partition) in zip(leaders, partitions, strict=True)

@@ -13,23 +13,26 @@ from rackspan.model.partitions import padded_lists
 from rackspan.restart import RestartPlan, RestartRequest, StopPolicy, judge_stop, plan_restart
 from rackspan.restart.planner import all_up, left_over_lines
 from rackspan.restart.search import LowerBound
-from tests.audit.brute_force import dead_voters, document, rack_of, voters
+from tests.audit.brute_force import dead_voters, document, judged_topics, rack_of, voters
 from tests.depth import at_depth
+from tests.random_clusters import states
 from tests.restart.brute_force import caught_up, fewest_in_order, forbids, may_stop, with_restarted
 from tests.restart.clusters import random_cluster, random_policies
 from tests.snapshots import of_one_topic
 
 
-def all_read(snapshot: ClusterSnapshot, policy: RackPolicy) -> ClusterSnapshot:
-    """The snapshot without gaps: a plan with one only names it."""
+def all_read(snapshot: ClusterSnapshot, policy: RackPolicy) -> tuple[ClusterSnapshot, RackPolicy]:
+    """The snapshot without gaps, and a policy by which no two racks may be one: a plan with a gap only names it."""
     topics = tuple(replace(topic, config={"min.insync.replicas": "1", **topic.config}) for topic in snapshot.topics)
     voter = Controller(BrokerId(99), voter=True, alive=True)
-    return replace(
+    read = replace(
         snapshot,
         partial=(),
         topics=topics,
         controllers=(*snapshot.controllers, voter) if policy.require_controllers else snapshot.controllers,
     )
+    racks = {one.rack for one in (*read.brokers, *read.controllers) if one.rack is not None}
+    return read, replace(policy, different_racks=frozenset(racks))
 
 
 def partly_down(rng: Random, snapshot: ClusterSnapshot) -> ClusterSnapshot:
@@ -67,7 +70,7 @@ def follow(seed: int, brokers_most: int, orders_most: int = 6) -> Followed:
     """Asserts everything that a plan states, by plain loops that stop its batches in turn."""
     rng = Random(seed)
     snapshot, (policy, stop) = random_cluster(rng, brokers_most), random_policies(rng)
-    snapshot = all_read(partly_down(rng, snapshot) if rng.random() < 0.5 else snapshot, policy)
+    snapshot, policy = all_read(partly_down(rng, snapshot) if rng.random() < 0.5 else snapshot, policy)
     request = a_request(rng, snapshot)
     chosen, most = request.brokers or frozenset(), request.max_batch or len(snapshot.brokers)
     plan = plan_restart(snapshot, policy, stop, request)
@@ -85,7 +88,7 @@ def follow(seed: int, brokers_most: int, orders_most: int = 6) -> Followed:
         assert fits(brokers), seed
         waits = [
             f"{topic['name']}-{partition['partition']}"
-            for topic in cluster["topics"]
+            for topic in judged_topics(cluster)
             if stop.accepted is None or stop.accepted.fullmatch(topic["name"]) is None
             for partition in topic["partitions"]
             if forbids(cluster, topic, partition, set(brokers), policy, stop)
@@ -227,6 +230,12 @@ def test_a_batch_names_the_partitions_that_it_waits_for_and_comes_late() -> None
     assert [(batch.brokers, batch.waits_for) for batch in plan_restart(snapshot).batches] == [((2,), ()), ((1,), ())]
     only = plan_restart(snapshot, request=RestartRequest(frozenset({1})))
     assert [(batch.brokers, batch.waits_for) for batch in only.batches] == [((1,), ("orders-0",))]
+
+
+def test_where_all_is_in_sync_no_batch_waits_though_some_topics_are_diskless() -> None:
+    clusters = (states.random_cluster(Random(seed), only="diskless topics") for seed in range(20))
+    batches = [batch for cluster in clusters for batch in plan_restart(cluster.snapshot()).batches]
+    assert {batch.waits_for for batch in batches} == {()}
 
 
 def test_a_dead_controller_waits_for_those_of_other_racks() -> None:

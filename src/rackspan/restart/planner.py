@@ -16,7 +16,17 @@ import numpy as np
 
 from rackspan.audit import ClusterMembers, PartitionBatch, RackPolicy, snapshot_batch
 from rackspan.errors import UsageError
-from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, any_in_row, shown
+from rackspan.model import (
+    NO_BROKER,
+    NO_RACK,
+    Bools,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    PartitionColumns,
+    any_in_row,
+    shown,
+)
 from rackspan.reassign.optimizer.replica_lists import compacted
 from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
@@ -107,7 +117,8 @@ def _plan(snapshot: ClusterSnapshot, policy: RackPolicy, stop: StopPolicy, reque
     batch = replace(batch, members=_revived(members, batch.members, ids[fleet.up.alive]))
     rolled = rolled_out(fleet, racks, by_rack=request.by_rack)
     down = np.flatnonzero(fleet.harmless | fleet.others_down)
-    ordered = _ordered(fleet, batch, rolled.first, rolled.rest, _lagging(snapshot, ids, rows))
+    read = snapshot_batch(snapshot, policy).judged.rows
+    ordered = _ordered(fleet, batch, rolled.first, rolled.rest, _lagging(read, ids, rows))
     batches = [brokers for brokers, _ in ordered]
     return RestartPlan(
         snapshot=snapshot,
@@ -190,14 +201,14 @@ def _of_chosen(rows: InSyncRows, wanted: Bools) -> Bools:
     return np.asarray((np.append(wanted, False)[rows.brokers] & rows.in_sync).any(axis=1))
 
 
-def _lagging(snapshot: ClusterSnapshot, ids: Int32s, rows: InSyncRows) -> Bools:
-    """Which entries of `rows` are not in sync as the cluster was read, and are not copied by a reassignment. Shape (E, W)."""
+def _lagging(read: PartitionColumns, ids: Int32s, rows: InSyncRows) -> Bools:
+    """Which entries of `rows` are not in sync as the partitions were read, and are not copied by a reassignment. Shape (E, W)."""
     brokers = np.append(ids, NO_BROKER)[rows.brokers]
     in_sync = np.zeros(brokers.shape, dtype=np.bool_)
-    for column in snapshot.partitions.isr[rows.row].T:
+    for column in read.isr[rows.row].T:
         in_sync |= brokers == column[:, None]
     if rows.by_target.any():
-        for column in snapshot.partitions.adding_replicas[rows.row].T:
+        for column in read.adding_replicas[rows.row].T:
             in_sync |= (brokers == column[:, None]) & rows.by_target[:, None]
     return np.asarray(rows.in_sync & ~in_sync)
 

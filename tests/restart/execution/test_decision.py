@@ -347,7 +347,8 @@ def test_a_plan_of_a_cluster_that_is_partly_down_is_followed_to_its_end(execute:
     for seed in range(at_depth(test=150, check=40, soak=1_000)):
         rng = Random(seed)
         snapshot, (policy, stop) = random_cluster(rng, 7), random_policies(rng)
-        fleet = Fleet(all_read(snapshot, policy))
+        snapshot, policy = all_read(snapshot, policy)
+        fleet = Fleet(snapshot)
         # A replica that lags gets in sync by itself.
         fleet.cluster = caught_up(fleet.cluster)
         plan = plan_restart(fleet.read(), policy, stop)
