@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
-from rackspan.errors import InvalidWarehouse
+from rackspan.errors import InvalidWarehouse, UnreadableStore
 from rackspan.model import ClusterSnapshot
 from rackspan.model.snapshot import ReadSnapshot
 from rackspan.pipeline.check import check
@@ -103,7 +103,7 @@ def test_a_store_without_tls_is_refused_with_the_variable_that_allows_it(
 ) -> None:
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     for use in (pipeline.open_warehouse, pipeline.create_warehouse):
-        with pytest.raises(InvalidWarehouse, match=r"; set AWS_ALLOW_HTTP=true for a store without TLS$"):
+        with pytest.raises(UnreadableStore, match=r"; set AWS_ALLOW_HTTP=true for a store without TLS$"):
             use("s3://fleet/one")
 
 
@@ -112,11 +112,11 @@ def test_what_is_missing_is_reported_in_one_line_without_credentials(
 ) -> None:
     with pytest.raises(InvalidWarehouse, match=r"^s3://fleet/none: not a warehouse \(it has no table snapshots\)"):
         pipeline.open_warehouse("s3://fleet/none")
-    with pytest.raises(InvalidWarehouse, match=r"^s3://absent/w/tables/.*: .*404 Not Found") as caught:
+    with pytest.raises(UnreadableStore, match=r"^s3://absent/w/tables/.*: .*404 Not Found") as caught:
         pipeline.open_warehouse("s3://absent/w")
     lines = [str(caught.value)]
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{standalone.free_port()}")
-    with pytest.raises(InvalidWarehouse, match=r"Connection refused") as caught:
+    with pytest.raises(UnreadableStore, match=r"Connection refused") as caught:
         pipeline.open_warehouse("s3://fleet/one")
     lines.append(str(caught.value))
     for line in lines:

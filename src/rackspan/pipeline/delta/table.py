@@ -320,7 +320,9 @@ def _refuse_unreadable(filesystem: Any, url: str, file: DataFile, error: Excepti
 
 def unreadable(what: str, error: OSError) -> UnreadableStore:
     """A file or table whose store does not give it."""
-    return UnreadableStore(f"{what}: could not be read, so that nothing is known of it: {one_line(error)}; try again")
+    line = one_line(error)
+    remedy = "" if WITHOUT_TLS in line else "; look at the store and your rights there, and try again"
+    return UnreadableStore(f"{what}: could not be read, so that nothing is known of it: {line}{remedy}")
 
 
 def filesystem_of(table: "DeltaTable") -> Any:
