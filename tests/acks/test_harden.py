@@ -319,6 +319,25 @@ def min_replicas_of(topic: Topic) -> int:
     return int(topic.config.get("min.insync.replicas", 1))
 
 
+def test_a_value_that_a_broker_which_is_down_is_needed_for_waits_until_it_is_back() -> None:
+    """Replicas in racks a, a, b, b, c: 3 force two racks. The brokers that are down are in the ISR still."""
+    five = cluster("aabbc", [0, 1, 2, 3, 4])
+    assert advice(five, 2).outcome is HardenOutcome.RAISE
+    # With the loss of rack a two are left in sync, in racks b and c; without three brokers there are two now.
+    for down, stopped, at_once, words in (({3}, 1, 0, "broker 3"), ({1, 3, 4}, 0, 1, "brokers 1,3,4")):
+        fenced = tuple(replace(one, fenced=one.id in down) for one in five.brokers)
+        one = advice(replace(five, brokers=fenced), 2)
+        assert (one.outcome, one.least, one.stopped, one.refused_at_once) == (HardenOutcome.UNSAFE, 3, stopped, at_once)
+        assert one.first == f"bring back {words}"
+
+
+def test_a_topic_whose_placement_is_left_alone_is_placed_anew_first() -> None:
+    alone = RackPolicy(topic_survive={"orders": Survive.NONE}, topic_min_insync_racks={"orders": 2})
+    (one,) = harden(cluster("ab", [0]), alone)
+    assert one.outcome is HardenOutcome.IMPOSSIBLE
+    assert one.first == 'take survive = "none" for the topic out of rackspan.toml'
+
+
 def test_a_topic_of_which_one_rack_is_required_gains_nothing_from_another_placement() -> None:
     crowded = cluster("aabb", [0, 1])
     assert advice(crowded, 2).better

@@ -15,7 +15,7 @@ _APP = cast("click.Command", command_tree())
 
 def alternatives(remedy: str) -> list[str]:
     """`bring back broker 3, or rackspan reassign plan --drain 3` has two."""
-    words = "rackspan |kafka-|lower |accept |read all |require |repair |uncordon |wait |where they are |\\(ask|ask "
+    words = "rackspan |kafka-|add brokers|lower |accept |read all |require |repair |uncordon |wait |where they are |\\(ask|ask "
     return re.split(rf",? or (?={words})|; or |; if it is no broker any more: |; (?=only if )", remedy)
 
 

@@ -11,6 +11,7 @@ from rackspan.audit import Finding, RackPolicy, Severity
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints.remedies import (
     bring_back_racks,
+    end_of_reassignment,
     factor_to_harden,
     move,
     survive_loss,
@@ -178,10 +179,10 @@ def test_a_topic_is_hardened_with_its_usual_factor_unless_a_partition_would_end_
 def test_a_fenced_broker_that_an_even_spread_can_do_without_is_not_brought_back() -> None:
     """Four replicas over three racks: rack a has one broker left, which is as few as an even spread puts there."""
     crowded = one_partition("aabbcc", [3, 4, 5, 6], {})
-    for fenced, words in (({1}, ""), ({1, 2}, "bring back rack a; then ")):
+    for fenced, words in (({1}, f"{PLAN}"), ({1, 2}, f"bring back rack a; then {PLAN}, or add brokers")):
         brokers = tuple(replace(one, fenced=int(one.id) in fenced) for one in crowded.brokers)
         batch = snapshot_batch(replace(crowded, brokers=brokers), RackPolicy())
-        assert str(move(batch, 0, 4)) == f"{words}{PLAN}"
+        assert str(move(batch, 0, 4)) == words
 
 
 def test_a_fenced_broker_is_not_brought_back_if_there_are_just_as_many_others_as_a_spread_needs() -> None:
@@ -217,15 +218,27 @@ def test_a_minimum_above_the_brokers_there_are_is_lowered_and_one_that_they_can_
     assert kept == f"{PLAN} --replication-factor 3, or lower min.insync.replicas"
 
 
-def test_brokers_that_are_excluded_are_not_brought_back() -> None:
+def test_brokers_that_are_excluded_or_cordoned_are_not_brought_back() -> None:
+    """One that is fenced and holds nothing may be a registration that was left behind."""
     crowded = one_partition("aabb", [3, 4], {})
-    brokers = tuple(replace(one, fenced=one.id == 1) for one in crowded.brokers)
-    for snapshot, policy, words in (
-        (crowded, {1, 2}, "stop excluding brokers 1,2"),
-        (replace(crowded, brokers=brokers), {2}, "bring back broker 1 and stop excluding broker 2"),
+    fenced = tuple(replace(one, fenced=one.id == 1) for one in crowded.brokers)
+    cordoned = tuple(replace(one, cordoned=one.id == 1) for one in crowded.brokers)
+    for brokers, policy, words in (
+        (crowded.brokers, {1, 2}, f"stop excluding brokers 1,2; then {PLAN}"),
+        (fenced, {2}, f"bring back broker 1 and stop excluding broker 2; then {PLAN}, or add brokers"),
+        (cordoned, {2}, f"uncordon broker 1 and stop excluding broker 2; then {PLAN}"),
     ):
-        batch = snapshot_batch(snapshot, RackPolicy(excluded_brokers=frozenset(policy)))
-        assert str(move(batch, 0, 2)) == f"{words}; then {PLAN}"
+        batch = snapshot_batch(replace(crowded, brokers=brokers), RackPolicy(excluded_brokers=frozenset(policy)))
+        assert str(move(batch, 0, 2)) == words
+
+
+def test_what_a_reassignment_waits_for_is_brought_back_with_the_last_in_sync() -> None:
+    """Both are down: with the first of them there is a leader, and it ends once the other is in sync too."""
+    rows = columns(topic=[0], partition=[0], leader=[-1], replicas=[[1, 2]], isr=[[1]], adding_replicas=[[2]])
+    moving = replace(one_partition("ab", [1, 2], {}), partitions=rows)
+    down = replace(moving, brokers=tuple(replace(one, fenced=True) for one in moving.brokers))
+    words = end_of_reassignment(snapshot_batch(down, RackPolicy()), 0)
+    assert words == "bring back broker 1; then bring back broker 2 and wait for the reassignment to end"
 
 
 def test_a_plan_that_would_end_under_the_minimum_waits_until_it_is_lowered() -> None:

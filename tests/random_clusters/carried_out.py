@@ -14,6 +14,7 @@ from rackspan import api
 from rackspan.errors import UsageError
 from tests.audit.repairs import parsed, requested
 from tests.random_clusters.plain import Impossible, in_sync, reassigned, settled, takes_writes
+from tests.random_clusters.plain import voters as voters_of
 from tests.random_clusters.states import ZONE_IDS, ZONE_NAMES, Document, RandomCluster
 from tests.random_clusters.values import policy_of
 
@@ -38,7 +39,7 @@ def carried_out(cluster: RandomCluster, way: str, place: Place) -> RandomCluster
 
     Errors: Impossible.
     """
-    for step in re.split(r"; then | and (?=wait |stop excluding )", way):
+    for step in re.split(r"; then | and (?=wait |uncordon |stop excluding )", way):
         act = next((act for words, act in ACTS if re.search(words, step)), None)
         if act is None:
             raise AssertionError(f"no model of {step!r}")
@@ -59,9 +60,12 @@ def controllers_in(words: str) -> set[int]:
 
 
 def _bring_back(cluster: RandomCluster, back: str, _place: Place) -> RandomCluster:
-    racks = [rack for rack in cluster.racks if re.search(rf"\brack {re.escape(rack)}(?![\w-])", back)]
-    brokers = brokers_in(back) | {broker["id"] for broker in cluster.brokers if broker["rack"] in racks}
-    voters = controllers_in(back) | {one["id"] for one in cluster.document["controllers"] if one["rack"] in racks}
+    known = {*cluster.racks, *filter(None, voters_of(cluster).values())}
+    racks = [rack for rack in known if re.search(rf"\brack {re.escape(rack)}(?![\w-])", back)]
+    # Of a rack all come back that ever do.
+    of_racks = {broker["id"] for broker in cluster.brokers if broker["rack"] in racks} - cluster.stale
+    brokers = brokers_in(back) | of_racks
+    voters = controllers_in(back) | {voter for voter, rack in voters_of(cluster).items() if rack in racks}
     if never := brokers & cluster.stale:
         raise Impossible(f"brokers {sorted(never)} are stale registrations")
     alive = {one["id"] for one in cluster.document["controllers"] if one["alive"]}
@@ -101,19 +105,22 @@ def _wait_for_reassignment(cluster: RandomCluster, _words: str, place: Place) ->
     return after
 
 
-def _cancel(cluster: RandomCluster, _words: str, _place: Place) -> RandomCluster:
+def _cancel(cluster: RandomCluster, _words: str, place: Place) -> RandomCluster:
+    """The cancel of all in flight, which leaves out what it would harm: this partition is not to be among them."""
+    of_place = {id(row) for _, row in place.rows(cluster)}
     for topic, row in cluster.partitions():
         added = set(row["adding_replicas"])
         if not added and not row["removing_replicas"]:
             continue
         now, name = in_sync(cluster, topic, row), f"{topic['name']}-{row['partition']}"
         back = [broker for broker in row["replicas"] if broker not in added]
-        if not set(row["isr"]) - added:
-            raise Impossible(f"{name}: Kafka refuses the cancel, or elects one that is not in sync")
-        if takes_writes(cluster, topic, now, len(row["replicas"])) > takes_writes(
+        stops = takes_writes(cluster, topic, now, len(row["replicas"])) and not takes_writes(
             cluster, topic, now - added, len(back)
-        ):
-            raise Impossible(f"{name}: the cancel stops acks=all")
+        )
+        if not set(row["isr"]) - added or stops:
+            if id(row) in of_place:
+                raise Impossible(f"{name}: the cancel stops acks=all, or Kafka refuses it")
+            continue
         row.update(replicas=back, adding_replicas=[], removing_replicas=[])
         row["isr"] = [broker for broker in row["isr"] if broker not in added]
         if row["leader"] in added:
@@ -181,7 +188,6 @@ def _set_rack(cluster: RandomCluster, words: str, _place: Place) -> RandomCluste
         to, of = (ZONE_IDS, ZONE_NAMES) if example[1] in ZONE_IDS else (ZONE_NAMES, ZONE_IDS)
         for member in (*cluster.document["brokers"], *cluster.document["controllers"]):
             member["rack"] = to[of.index(member["rack"])] if member["rack"] in of else member["rack"]
-        cluster.two_schemes = False
         return cluster
     for part in words.split("; "):
         for broker in cluster.document["brokers"]:
@@ -281,9 +287,9 @@ def _grant(cluster: RandomCluster, words: str, _place: Place) -> RandomCluster:
 
 
 def _uncordon(cluster: RandomCluster, words: str, _place: Place) -> RandomCluster:
-    (name,) = re.findall(r"--entity-name (\d+)", words)
+    names = brokers_in(words) | {int(name) for name in re.findall(r"--entity-name (\d+)", words)}
     for broker in cluster.document["brokers"]:
-        broker["cordoned"] = broker["cordoned"] and broker["id"] != int(name)
+        broker["cordoned"] = broker["cordoned"] and broker["id"] not in names
     return cluster
 
 
@@ -307,7 +313,7 @@ ACTS: Final[tuple[tuple[str, Act], ...]] = (
     (r"^kafka-configs.sh", _configure),
     (r"^kafka-leader-election.sh .*--election-type preferred", _elect),
     (r"^bring back ", _bring_back),
-    (r"^uncordon it", _uncordon),
+    (r"^uncordon ", _uncordon),
     (r"^stop excluding", _stop_excluding),
     (r"^wait until brokers? ", _wait),
     (r"^wait for (it|the reassignment)", _wait_for_reassignment),

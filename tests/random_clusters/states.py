@@ -28,7 +28,7 @@ UNKNOWN_LEADER: Final = -2
 class RandomCluster:
     """A cluster as it is read, its policy, and what is true of it beyond that.
 
-    `states`: which entries of STATES came about. `failed`: replicas in a directory that has failed, or in a log that cannot be opened. `stale`: brokers that never come back. `hidden`: brokers that are up, and not listed. `two_schemes`: racks have names of two schemes, so that two may be one.
+    `states`: which entries of STATES came about. `failed`: replicas in a directory that has failed, or in a log that cannot be opened. `stale`: brokers that never come back. `hidden`: brokers that are up, and not listed.
     """
 
     rng: Random
@@ -38,7 +38,11 @@ class RandomCluster:
     failed: set[Replica] = field(default_factory=set)
     stale: set[int] = field(default_factory=set)
     hidden: dict[int, Document] = field(default_factory=dict)
-    two_schemes: bool = False
+
+    @property
+    def two_schemes(self) -> bool:
+        racks = {one["rack"] for one in (*self.document["brokers"], *self.document["controllers"])}
+        return not racks.isdisjoint(ZONE_NAMES) and not racks.isdisjoint(ZONE_IDS)
 
     @property
     def brokers(self) -> list[Document]:
@@ -195,7 +199,8 @@ def leave(cluster: RandomCluster, partition: Document, stopped: set[int]) -> Non
         last = [] if cluster.rng.random() < 0.1 else partition["isr"][-1:]
         partition["isr"] = left or last
     if partition["leader"] not in left:
-        partition["leader"] = next((broker for broker in partition["replicas"] if broker in left), -1)
+        able = [broker for broker in partition["replicas"] if broker not in partition.get("offline_replicas", ())]
+        partition["leader"] = next((broker for broker in able if broker in left), -1)
 
 
 def _fenced(cluster: RandomCluster) -> None:
@@ -280,13 +285,10 @@ def _alike(cluster: RandomCluster) -> None:
 
 def _two_schemes(cluster: RandomCluster) -> None:
     """Names of zones become ids of zones, broker by broker."""
-    names, changed = dict(zip("abcde", zip(ZONE_NAMES, ZONE_IDS, strict=True), strict=True)), set[bool]()
+    names = dict(zip("abcde", zip(ZONE_NAMES, ZONE_IDS, strict=True), strict=True))
     for member in (*cluster.document["brokers"], *cluster.document["controllers"]):
         if member["rack"] in names:
-            by_id = cluster.rng.random() < 0.5
-            changed.add(by_id)
-            member["rack"] = names[member["rack"]][by_id]
-    cluster.two_schemes = len(changed) == 2
+            member["rack"] = names[member["rack"]][cluster.rng.random() < 0.5]
 
 
 def _elsewhere(cluster: RandomCluster) -> None:
@@ -416,23 +418,23 @@ STATES: Final = (
     State("a topic without partitions", _empty_topic, 0.03),
     State("brokers without a rack", _unracked, 0.08),
     State("rack names alike", _alike, 0.05),
-    State("racks in two schemes", _two_schemes, 0.08, "rack-names-alike of two schemes"),
+    State("racks in two schemes", _two_schemes, 0.08),
     State("on one machine", _one_machine, 0.05),
     State("voters of unknown rack or together", _voters_elsewhere),
     State("voters dead or not known", _dead_voters),
     State("observers", _observers),
-    State("diskless topics", _diskless, 0.05, "diskless topics that are not judged"),
+    State("diskless topics", _diskless, 0.05),
     State("adding and removing at once", _moving),
     State("replicas behind", _lagging, 0.15),
-    State("a failed log directory", _failed_directory, 0.1, "offline_replicas of partitions in the snapshot"),
+    State("a failed log directory", _failed_directory, 0.1),
     State("brokers fenced", _fenced, 0.2),
     State("a rack down", _rack_down, 0.05),
     State("brokers gone", _gone),
     State("a broker that has just stopped", _fenced_in_isr, 0.05),
     State("a log that cannot be opened", _log_failed, 0.05),
     State("leaders of a missing listener", _missing_listener, 0.08, "a leader of -2 in the snapshot"),
-    State("leaders that are not available", _leader_not_available, 0.08, "a leader of -2 in the snapshot"),
-    State("stale registrations", _stale_registration, 0.05, "kafka-cluster.sh unregister as a remedy"),
+    State("leaders that are not available", _leader_not_available, 0.08),
+    State("stale registrations", _stale_registration, 0.05),
     State("brokers cordoned", _cordoned, 0.05),
     State("partly read", _partly_read, 0.03),
 )

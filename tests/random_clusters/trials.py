@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from rackspan.errors import InvalidSnapshot
-from tests.random_clusters.judged import JUDGES, awaited
+from tests.random_clusters.judged import JUDGES
 from tests.random_clusters.states import RandomCluster, random_cluster
 
 
@@ -29,13 +29,12 @@ class Fault(NamedTuple):
         return f"{self.name}, seed {self.seed} ({', '.join(self.states) or 'no state'}): {self.words}"
 
 
-def trial(name: str, seeds: Iterable[int], only: str = "", *, every: bool = False) -> Iterator[Fault]:
-    """The faults that one judge finds. `every`: those that are awaited too."""
+def trial(name: str, seeds: Iterable[int], only: str = "") -> Iterator[Fault]:
+    """The faults that one judge finds."""
     for seed in seeds:
         cluster = random_cluster(Random(seed), only=only)
         for words in JUDGES[name](cluster):
-            if every or not awaited(words):
-                yield Fault(name, seed, tuple(cluster.states), words)
+            yield Fault(name, seed, tuple(cluster.states), words)
 
 
 def kind(words: str) -> str:

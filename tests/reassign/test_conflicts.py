@@ -179,6 +179,24 @@ def test_a_partition_without_a_leader_is_impossible_and_names_who_was_in_sync() 
     assert (conflict.partitions, len(planned), cost(planned).lower_bound) == (3, 0, 0)
 
 
+def test_a_partition_whose_leader_has_just_stopped_is_without_a_leader() -> None:
+    """Broker 2 is still reported as the leader. It is fenced, and nobody else is in sync."""
+    snapshot = three_topics({1: "a", 2: "b", 3: "c"}, [2])
+    stopped = tuple(replace(one, fenced=one.id == 2) for one in snapshot.brokers)
+    planned = plan(replace(snapshot, brokers=stopped), request=ReassignmentRequest(drain=frozenset({2})))
+    (conflict,) = cost(planned).infeasible
+    assert "3 partitions without a leader" in conflict.reason
+    assert len(planned) == 0
+
+
+def test_a_rack_whose_brokers_are_cordoned_is_named_with_how_that_ends() -> None:
+    snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 2])
+    cordoned = tuple(replace(one, cordoned=one.id == 3) for one in snapshot.brokers)
+    (conflict,) = cost(plan(replace(snapshot, brokers=cordoned))).infeasible
+    assert conflict.reason.endswith("need rack b, whose broker 3 is cordoned and can receive nothing")
+    assert conflict.remedy == "uncordon broker 3, or --drain 3"
+
+
 def test_a_rack_of_excluded_brokers_is_named_with_how_the_exclusion_ends() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 2])
     (conflict,) = cost(plan(snapshot, RackPolicy(excluded_brokers=frozenset({3})))).infeasible

@@ -15,7 +15,7 @@ import numpy as np
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit import Finding, PartitionBatch, RackPolicy, effective_min_isr, in_order, snapshot_batch
 from rackspan.audit.constraints import KnownWords, finding_columns
-from rackspan.audit.constraints.remedies import before_hardening, factor_to_harden, name_uncounted
+from rackspan.audit.constraints.remedies import PLACE_ANEW, before_hardening, factor_to_harden, name_uncounted
 from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.findings import PlanRemedy, Remedy
 from rackspan.model import (
@@ -232,6 +232,8 @@ def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) 
             better = _better(advice, rack_sizes, int(columns.largest_factor[index]))
             # No plan moves a replica that counts in no rack.
             first = (name_uncounted(batch, code) if better else "") or _lower_first(advice, sum(rack_sizes))
+            # Nor one of a topic whose placement is left alone.
+            first = first or (PLACE_ANEW if better and batch.required.left_alone[row] else "")
             yield replace(advice, first=first, better=() if first else better)
 
 

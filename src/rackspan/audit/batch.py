@@ -84,6 +84,11 @@ class ClusterMembers:
         return np.isin(self.rack_map.broker_ids, list(self.excluded_ids))
 
     @cached_property
+    def cordoned(self) -> frozenset[int]:
+        """The brokers all of whose log directories are cordoned."""
+        return frozenset(int(broker.id) for broker in self.brokers if broker.cordoned)
+
+    @cached_property
     def excluded_ids(self) -> frozenset[int]:
         """The brokers that get nothing new."""
         return self.policy.excluded_of(self.brokers)
@@ -267,6 +272,11 @@ class PartitionBatch:
         return self.members.rack_map.broker_index(self.rows.replicas)
 
     @cached_property
+    def brokers_with_replicas(self) -> frozenset[int]:
+        """The brokers that hold a replica of any of these partitions."""
+        return frozenset(np.unique(self.rows.replicas).tolist())
+
+    @cached_property
     def isr_index(self) -> Int32s:
         return self.members.rack_map.broker_index(self.rows.isr)
 
@@ -290,6 +300,15 @@ class PartitionBatch:
         """
         unlisted = (self.isr_index < 0) & (self.rows.isr != NO_BROKER)
         return np.asarray(unlisted & (self.rows.leader == UNKNOWN_LEADER)[:, None])
+
+    @cached_property
+    def leaderless(self) -> Bools:
+        """Partitions from which no replica can be copied: without a leader, or soon, since nobody who may lead is up. Shape (P,).
+
+        A broker that has just stopped may still be reported as leader.
+        """
+        nobody_able = ~any_in_row(self.isr_up) & (self.rows.leader != UNKNOWN_LEADER)
+        return np.asarray((self.rows.leader == NO_BROKER) | nobody_able)
 
     @cached_property
     def staying(self) -> Bools:
@@ -402,13 +421,22 @@ class PartitionBatch:
     @cached_property
     def stopped_by_hardening(self) -> Bools:
         """Partitions that take acks=all after the loss that they have to survive, and not with `hardened`. Shape (P,)."""
+        now = self.hardened.worst_loss_now.harmed & ~self.worst_loss_now.harmed & ~self.leaderless
+        return np.asarray(self.misplaced_to_harden | now)
+
+    @cached_property
+    def misplaced_to_harden(self) -> Bools:
+        """Those of them that do not with every replica in sync either: another placement comes first. Shape (P,)."""
         return np.asarray(self.hardened.worst_loss_placed.harmed & ~self.worst_loss_placed.harmed)
 
     @cached_property
     def refused_by_hardening(self) -> Bools:
         """Partitions that take acks=all now, and not with `hardened`: too few are in sync. Shape (P,)."""
-        accepting = (self.rows.leader != NO_BROKER) & (self.isr_size >= self.min_isr)
-        return np.asarray(accepting & (self.isr_size < self.hardened.min_isr))
+        # A broker that is fenced and still in the ISR leaves it. One that is not listed is up beside a leader.
+        listed_and_down = (self.isr_index >= 0) & ~self.isr_up
+        in_sync = count_in_row((self.rows.isr != NO_BROKER) & ~listed_and_down)
+        accepting = ~self.leaderless & (in_sync >= self.min_isr)
+        return np.asarray(accepting & (in_sync < self.hardened.min_isr))
 
     @cached_property
     def known_before_hardening(self) -> dict[int, Remedy]:

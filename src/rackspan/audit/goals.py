@@ -134,17 +134,16 @@ def goal_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
 
 def excluded_broker_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
     """A warning for each excluded broker that still holds replicas."""
-    cordoned = {int(broker.id) for broker in members.brokers if broker.cordoned}
     for index in np.flatnonzero(members.excluded & (loads.replicas > 0)).tolist():
         broker = int(members.rack_map.broker_ids[index])
         held = count_noun(int(loads.replicas[index]), "replica")
         why = (
             f"all log directories of broker {broker} are cordoned"
-            if broker in cordoned
+            if broker in members.cordoned
             else f"broker {broker} is excluded"
         )
         emptied = _emptied(members, loads, broker, int(members.rack_map.rack_codes[index]))
-        remedy = or_else(emptied, _ending(broker, cordoned=broker in cordoned))
+        remedy = or_else(emptied, _ending(broker, cordoned=broker in members.cordoned))
         yield Finding(
             constraint="excluded-broker",
             severity=Severity.WARNING,

@@ -64,17 +64,18 @@ def blocked_racks(
     blocking = _blocking_brokers(problem)
     ids = problem.rack_map.broker_ids[blocking].tolist()
     closed = policy.excluded_of(snapshot.brokers)
-    excluded = [broker for broker in ids if broker in closed]
+    cordoned = [int(broker.id) for broker in snapshot.brokers if broker.cordoned and broker.id in ids]
+    excluded = [broker for broker in ids if broker in policy.excluded_brokers]
     fenced = [broker for broker in ids if broker not in closed]
     racks = ",".join(shown(rack) for rack in problem.rack_map.names(problem.rack_map.rack_codes[blocking]))
     why = [
         f"{noun_and_ids('broker', some)} {'is' if len(some) == 1 else 'are'} {state}"
-        for some, state in ((fenced, "fenced"), (excluded, "excluded"))
+        for some, state in ((fenced, "fenced"), (cordoned, "cordoned"), (excluded, "excluded"))
         if some
     ]
-    ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced) + [
-        f"end the exclusion of {_ids(excluded)}"
-    ] * bool(excluded)
+    ways = [f"bring {noun_and_ids('broker', fenced)} back"] * bool(fenced)
+    ways += [f"uncordon {noun_and_ids('broker', cordoned)}"] * bool(cordoned)
+    ways += [f"end the exclusion of {_ids(excluded)}"] * bool(excluded)
     yield conflict_of(
         snapshot,
         rows,
@@ -109,7 +110,7 @@ def missing_brokers(
     staying = staying_replicas(now.replicas, now.removing_replicas)
     missing = (staying != NO_BROKER) & ~np.isin(staying, [*listed, *sorted(request.leaving)])
     # A partition without a leader is reported for that first, in without_leader.
-    rows = np.flatnonzero(problem.chosen & any_in_row(missing) & (now.leader != NO_BROKER))
+    rows = np.flatnonzero(problem.chosen & any_in_row(missing) & ~problem.leaderless)
     if not len(rows):
         return
     brokers = np.unique(staying[rows][missing[rows]]).tolist()

@@ -54,7 +54,7 @@ def planned_in_place(
     other_factor = np.flatnonzero(chosen & (problem.target_factor != problem.current_factor))
     chosen = without_rows(chosen, other_factor)
     leaves = np.asarray((rows.replicas != NO_BROKER) & (problem.replica_index < 0) & chosen[:, None])
-    needed, offline = np.flatnonzero(any_in_row(leaves)), np.flatnonzero(chosen & (rows.leader == NO_BROKER))
+    needed, offline = np.flatnonzero(any_in_row(leaves)), np.flatnonzero(chosen & problem.leaderless)
     waiting = np.intersect1d(needed, offline)
     index, copies, blocked = _replaced(snapshot, policy, problem, leaves, np.setdiff1d(needed, offline), loads.copy())
     return InPlace(

@@ -238,7 +238,7 @@ def _may_have_findings(batch: PartitionBatch, request: ReassignmentRequest, list
         | any_in_row(np.isin(targets, sorted(request.leaving)))
         | any_in_row(np.isin(targets, sorted(closed)))
         | any_in_row(listed_in(targets, batch.rows.offline_replicas[rows]))
-        | (any_in_row(new) & (batch.rows.leader[rows] == NO_BROKER))
+        | (any_in_row(new) & batch.leaderless[rows])
         | (count_in_row(new) == lengths(targets))
     )
 
@@ -277,7 +277,7 @@ def _of_entry(
     if drained:
         why = f"brokers to drain would hold it: {','.join(map(str, drained))}"
         yield finding("plan-drained-broker", Severity.VIOLATION, why, REMEDY)
-    if new and now.leader == NO_BROKER:
+    if new and batch.leaderless[row]:
         why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would never finish"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
     members = batch.members

@@ -133,7 +133,7 @@ def _targets(
 ) -> _Targets:
     needed, rows, too_many = in_need(problem)
     # Without a leader there is nothing to copy from: such a partition would hold up its step for good.
-    offline = np.flatnonzero(problem.chosen & (problem.rows.leader == NO_BROKER))
+    offline = np.flatnonzero(problem.chosen & problem.leaderless)
     waiting = np.intersect1d(np.concatenate([rows, too_many]), offline)
     problem = replace(problem, chosen=without_rows(problem.chosen, offline))
     rows, too_many = np.setdiff1d(rows, offline), np.setdiff1d(too_many, offline)

@@ -24,7 +24,7 @@ class ReassignmentProblem:
     that are gone or leave, and for replicas already on their way out. `current_factor`, `target_factor` (P,).
     `own_rack` (P,): rack code that a replaced replica leaves and should come back to, −1 for none. `chosen` (P,): what
     the request is about and may be changed. `left_alone` (P,): whose placement the policy leaves as it is. `diskless`
-    (P,): whose records are not on brokers, so that nothing is planned for them.
+    (P,): whose records are not on brokers, so that nothing is planned for them. `leaderless` (P,): from which nothing can be copied.
     """
 
     rack_map: RackMap
@@ -38,6 +38,7 @@ class ReassignmentProblem:
     moving: Bools
     left_alone: Bools
     diskless: Bools
+    leaderless: Bools
 
     def take(self, rows: Int64s) -> "ReassignmentProblem":
         """The problem of these partitions only."""
@@ -52,6 +53,7 @@ class ReassignmentProblem:
             moving=self.moving[rows],
             left_alone=self.left_alone[rows],
             diskless=self.diskless[rows],
+            leaderless=self.leaderless[rows],
         )
 
     @cached_property
@@ -104,6 +106,7 @@ def reassignment_problem(
         moving=np.asarray(in_topics & moving),
         left_alone=batch.required.left_alone & ~batch.required.diskless,
         diskless=batch.required.diskless,
+        leaderless=batch.leaderless,
     )
 
 

@@ -25,7 +25,7 @@ from rackspan.audit.constraints.wording import (
 from rackspan.audit.findings import BOOTSTRAP_SERVER, PlanCommand, PlanRemedy, Remedy, or_else
 from rackspan.audit.policy import SURVIVE_CODES, Survive
 from rackspan.audit.survival import Demand, Reachable, reachable, value_for
-from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER, Bools, Int64s, any_in_row
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Bools, Int64s, any_in_row
 
 END_OF_REASSIGNMENT: Final = "wait for the reassignment to end"
 PLACE_ANEW: Final = 'take survive = "none" for the topic out of rackspan.toml'
@@ -125,10 +125,10 @@ def before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
 
 def _before_hardening(batch: PartitionBatch, topic: int) -> Remedy:
     rows = batch.rows_of(topic)
-    if bool(batch.stopped_by_hardening[rows].any()):
+    if bool(batch.misplaced_to_harden[rows].any()):
         return plan_before_hardening(batch, rows)
-    refused = rows[batch.refused_by_hardening[rows]]
-    return bring_back_out_of_sync(batch, int(refused[0])) if len(refused) else ""
+    refused = rows[(batch.refused_by_hardening | batch.stopped_by_hardening)[rows]]
+    return bring_back_missing(batch, int(refused[0])) if len(refused) else ""
 
 
 def plan_before_hardening(batch: PartitionBatch, rows: Int64s) -> Remedy:
@@ -215,11 +215,16 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     blocking = _blocking(batch, row, factor)
     if not blocking:
         return PlanRemedy(plan)
-    excluded = [broker for broker in blocking if broker in batch.members.excluded_ids]
-    fenced = [broker for broker in blocking if broker not in excluded]
-    first = [f"bring back {down_list(batch.members, fenced)}"] if fenced else []
+    members = batch.members
+    fenced = [broker for broker in blocking if broker not in members.excluded_ids]
+    cordoned = [broker for broker in blocking if broker in members.cordoned]
+    excluded = [broker for broker in blocking if broker in members.policy.excluded_brokers]
+    first = [f"bring back {down_list(members, fenced)}"] if fenced else []
+    first += [f"uncordon {broker_list(cordoned)}"] if cordoned else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
-    return f"{' and '.join(first)}; then {plan}"
+    # A registration that was left behind, of what is no broker any more, holds nothing.
+    or_more = ", or add brokers" if set(fenced) - batch.brokers_with_replicas else ""
+    return f"{' and '.join(first)}; then {plan}{or_more}"
 
 
 def _reachable(batch: PartitionBatch, row: int, wanted: Demand, topic_factor: int = 0) -> Reachable | None:
@@ -317,11 +322,10 @@ def _before_its_end(batch: PartitionBatch, row: int) -> str:
     leader nothing is copied.
     """
     partition = batch.partition(row)
-    if partition.leader == NO_BROKER:
-        return f"{bring_back_last_in_sync(batch, row)}; then "
+    first = f"{bring_back_last_in_sync(batch, row)}; then " if batch.leaderless[row] else ""
     waited_for = [broker for broker in staying(batch, row) if broker not in partition.isr]
-    first = _brought_back(batch, row, waited_for)
-    return f"{' and '.join(first)} and " if first else ""
+    back = _brought_back(batch, row, waited_for)
+    return first + (f"{' and '.join(back)} and " if back else "")
 
 
 def demand(batch: PartitionBatch, row: int) -> Demand:
