@@ -2,6 +2,7 @@ from dataclasses import replace
 
 from rackspan.audit import RackPolicy, Severity, audit
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
+from rackspan.reassign import ReassignmentRequest, plan
 from tests.snapshots import of_one_topic
 
 
@@ -122,6 +123,17 @@ def test_an_excluded_broker_that_holds_replicas_is_a_warning_whose_remedy_emptie
 def test_a_rack_that_would_be_empty_without_excluded_brokers_is_not_drained() -> None:
     found = findings_with({0, 3}, EVEN)
     assert found["excluded-broker"][1] == "add brokers to rack r0, or end the exclusion when it is back in service"
+
+
+def test_what_only_a_broker_that_is_down_can_receive_is_drained_once_it_is_back() -> None:
+    """Broker 3 is the only other one of rack r0. Until it is back no plan can drain broker 0."""
+    held = cluster(EVEN)
+    down = replace(held, brokers=tuple(replace(broker, fenced=broker.id == 3) for broker in held.brokers))
+    policy, drain = RackPolicy(excluded_brokers=frozenset({0})), ReassignmentRequest(drain=frozenset({0}))
+    found = {one.constraint: one.remedy for one in audit(down, policy).findings}
+    assert found["excluded-broker"].startswith("bring back broker 3; then rackspan reassign plan --drain 0, or end")
+    assert plan(down, policy, drain).infeasible
+    assert not plan(held, policy, drain).infeasible
 
 
 def test_a_cordoned_broker_is_as_an_excluded_one_and_its_remedy_ends_that() -> None:

@@ -23,7 +23,7 @@ from rackspan.audit.findings import (
 )
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model import Bools, Int64s, even_spread, shown
-from rackspan.text import count_noun, human_bytes
+from rackspan.text import count_noun, human_bytes, noun_and_ids
 
 TOLERANCE: Final = 1.10
 """How far above the even share is still accepted: Cruise Control's default balance threshold."""
@@ -161,7 +161,11 @@ def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int
     widest = max(0, len(loads.by_replication_factor) - 1)
     if rack >= 0 and even_spread(left[left > 0], widest) != even_spread(members.rack_map.sizes, widest):
         return f"add brokers to rack {shown(members.rack_map.racks[rack])}"
-    return PlanRemedy(PlanCommand(drain=(broker,)))
+    drain = PlanCommand(drain=(broker,))
+    if not members.spread_without((broker,), widest):
+        fenced = sorted(members.listed - members.alive - members.excluded_ids)
+        return f"bring back {noun_and_ids('broker', fenced)}; then {drain}"
+    return PlanRemedy(drain)
 
 
 def _ending(broker: int, *, cordoned: bool) -> str:
