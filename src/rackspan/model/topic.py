@@ -29,7 +29,8 @@ AUDITED_CONFIGS: Final = (
 GATEWAY_CONFIG_TOPIC: Final = "__rackspan_configs"
 """The compacted topic in which gateways keep min.insync.racks, unless their file names another."""
 
-TOPIC_NAME_RULE: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+TOPIC_NAME_MAX: Final = 249
+TOPIC_NAME_RULE: Final = re.compile(rf"(?!\.{{1,2}}\Z)[a-zA-Z0-9._-]{{1,{TOPIC_NAME_MAX}}}")
 """Kafka's own rule for topic names (Topic.validate), which are neither one dot nor two."""
 
 

@@ -101,6 +101,13 @@ def test_a_value_below_the_default_counts_once_the_topic_is_known_to_be_its_own(
     assert policies.requirement("t", 1) is None
 
 
+def test_a_name_that_no_topic_can_have_requires_nothing_and_is_not_kept() -> None:
+    policies = Policies(FilePolicies(min_insync_racks=2))
+    assert policies.requirement("t" * 249, 1) is not None
+    assert policies.requirement("t" * 250, 1) is None
+    assert len(policies._cache) == 1
+
+
 def test_values_that_lower_nothing_need_no_report_of_ids() -> None:
     policies = with_entry(IDS[0])
     assert policies.lowering_topics() == []

@@ -35,6 +35,19 @@ def test_bytes_count_by_the_leader_of_their_partition() -> None:
     assert not counted.unsettled()
 
 
+def test_what_waits_to_be_looked_up_is_bounded_and_no_byte_is_lost() -> None:
+    """A client names other topics all the time, and no broker responds."""
+    counted = RecordBytes(10, 10)
+    for number in range(10_010):
+        counted.add(SHOP, 1, f"topic-{number}", 0, 1, produced=True)
+    counted.add(SHOP, 1, "topic-7", 0, 5, produced=True)
+    counted.add(SHOP, 1, "t" * 250, 0, 7, produced=True)
+    assert len(counted.unsettled()) == 10_001
+    counted.settle(counted.unsettled(), {}, RACKS)
+    assert counted.flows.total() == 10_010 + 5 + 7
+    assert not any(len(flow.topic) > 249 for flow in counted.flows)
+
+
 def test_topics_that_were_not_looked_up_wait() -> None:
     counted = RecordBytes(10, 10)
     counted.add(SHOP, 1, "orders", 0, 10)

@@ -15,6 +15,7 @@ from uuid import UUID
 from rackspan.acks.min_insync_racks import Thresholds
 from rackspan.acks.verification import Requirement
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
+from rackspan.model.topic import TOPIC_NAME_MAX
 
 log = logging.getLogger(__name__)
 
@@ -248,6 +249,9 @@ class Policies:
 
     def requirement(self, topic: str, leader: int) -> Requirement | None:
         """The requirement of a topic on one leader; None if one rack is enough."""
+        if len(topic) > TOPIC_NAME_MAX:
+            # Kafka has no such topic. Names of 32 KB would be kept, and sent to every broker.
+            return None
         known = (topic, leader)
         if known not in self._cache:
             if len(self._cache) >= _MOST_CACHED:

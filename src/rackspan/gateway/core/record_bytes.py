@@ -10,12 +10,16 @@ from enum import StrEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.topic import TOPIC_NAME_MAX
 
 OTHER: Final = "(other)"
 """The label of topics, and of clients, beyond those that have labels of their own. Topics cannot have this name."""
 
 UNKNOWN_TOPIC: Final = "(unknown)"
 """The label of topic ids that no broker reports: deleted topics, and those that the gateway may not describe."""
+
+MOST_UNSETTLED: Final = 10_000
+"""Clients and partitions whose topics are looked up at a time: clients name what they like, and no broker may respond."""
 
 Topic: TypeAlias = bytes | str
 """A topic's id as bytes, or its name: what a request or response of its version has."""
@@ -89,7 +93,10 @@ class RecordBytes:
         produced: bool = False,
     ) -> None:
         """Bytes of one partition's records between a client and a broker."""
-        self._passed[_Passed(client, broker, topic, partition, produced)] += size_bytes
+        passed = _Passed(client, broker, topic, partition, produced)
+        if len(topic) > TOPIC_NAME_MAX or (len(self._passed) >= MOST_UNSETTLED and passed not in self._passed):
+            passed = _Passed(ClientLabels(OTHER, OTHER, OTHER), broker, OTHER, 0, produced)
+        self._passed[passed] += size_bytes
 
     def unsettled(self) -> frozenset[Topic]:
         """The topics of bytes that are not in `flows` yet."""

@@ -27,8 +27,8 @@ from rackspan.wire.messages.produce import (
 _IDS_SINCE: Final = 13
 _NO_ID: Final = UUID(int=0)
 
-MOST_ELEMENTS: Final = 200_000
-"""Topics and partitions of one request, more than a broker leads. Each takes some microseconds, in which no other connection is served."""
+MOST_ELEMENTS: Final = 50_000
+"""Topics and partitions of one request, more than a broker leads. Each takes some microseconds, in which no other connection is served, here and in the metadata of its topics."""
 
 ACKNOWLEDGED: Final = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
 """Clients take a duplicate for an acknowledgement too."""
