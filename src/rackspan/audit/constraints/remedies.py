@@ -154,7 +154,7 @@ def move_topic(batch: PartitionBatch, rows: Sequence[int], factor: int) -> Remed
         # Of several the first that does not end by itself is named.
         return f"{next((end for end in ends if end != END_OF_REASSIGNMENT), END_OF_REASSIGNMENT)}; then {plan}"
     for row in rows:
-        if batch.rows.leader[row] == NO_BROKER:
+        if batch.leaderless[row]:
             return f"{bring_back_last_in_sync(batch, row)}; then {plan}"
         if unlisted(batch, row):
             return f"{' and '.join(_listed_again(batch, row))}; then {plan}"
