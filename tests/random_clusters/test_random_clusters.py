@@ -91,7 +91,7 @@ PLANTED = {
         no_one_under,
     ),
     "the quorum is not counted": ("restart safe", safe, "voters_left", lambda *_: None),
-    "brokers that are down are waited for": ("remedies", remedies, "_down", lambda *_: []),
+    "brokers that are down are waited for": ("remedies", remedies, "_before_its_end", lambda *_: ""),
     "targets that do not survive are not found": (
         "reassign plan and lint",
         import_module("rackspan.reassign.lint"),
@@ -123,7 +123,7 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_the_smallest_cluster_of_a_fault_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remedies, "_down", lambda *_: [])
+    monkeypatch.setattr(remedies, "_before_its_end", lambda *_: "")
     fault = next(trial("remedies", range(CLUSTERS["remedies"])))
     least = smallest(fault)
     assert len(least.document["topics"]) <= 1

@@ -36,9 +36,11 @@ class Instance:
         racks = {broker: f"r{rng.randrange(rng.randint(1, 4))}" for broker in range(brokers)}
         gone = rng.random() < 0.2
         held = [rng.sample(range(brokers + gone), rng.randint(1, min(3, brokers))) for _ in range(rng.randint(1, 4))]
-        # Of a partition without any live replica nothing can be copied: it is not planned.
-        self.placed = [replicas for replicas in held if replicas != [brokers]] or [[0]]
         self.fenced = {broker for broker in range(brokers) if rng.random() < 0.1}
+        # Of a partition without any live replica nothing can be copied: it is not planned.
+        self.placed = [replicas for replicas in held if set(replicas) - self.fenced - {brokers}]
+        if not self.placed:
+            self.placed, self.fenced = [[0]], self.fenced - {0}
         self.drain = frozenset({rng.randrange(brokers)}) if rng.random() < 0.3 else frozenset[int]()
         self.factor = rng.randint(1, 4) if rng.random() < 0.3 else None
         rackless = {broker for broker in range(brokers) if rng.random() < 0.3} if rng.random() < 0.3 else set[int]()
