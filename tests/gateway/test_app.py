@@ -158,22 +158,6 @@ def test_new_leaders_are_found_through_the_gateway(gateway: RunningGateway, clus
     assert len(consumed(gateway.bootstrap_servers, topic, 120)) == 120
 
 
-def test_after_every_broker_was_lost_clients_are_served_again_by_the_same_gateway() -> None:
-    guarded = {"orders": {"min": {"insync": {"racks": 2}}}}
-    with (
-        EmbeddedCluster(racks=2, brokers=2, seed=5) as cluster,
-        running(cluster.bootstrap_servers, topics=guarded) as gateway,
-    ):
-        cluster.create_topic("orders", 1, 2)
-        assert produced(gateway.bootstrap_servers, "orders", [b"before"]) == []
-        for rack in ("r1", "r2"):
-            cluster.lose_rack(rack)
-        for rack in ("r1", "r2"):
-            cluster.restore_rack(rack)
-        cluster.wait_for_isr()
-        assert produced(gateway.bootstrap_servers, "orders", [b"after"]) == []
-
-
 def test_a_broker_that_is_new_gets_a_listener(cluster: EmbeddedCluster) -> None:
     with running(cluster.bootstrap_servers) as gateway:
 

@@ -118,7 +118,7 @@ class ClusterConnection:
             self._loop.close()
 
     def _run_loop(self) -> None:
-        """Closed by its own thread: no other one can tell for sure that it runs no more."""
+        """Closed by its own thread: to others it may look ended while it starts."""
         try:
             self._loop.run_forever()
         finally:

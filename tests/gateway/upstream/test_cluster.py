@@ -24,6 +24,8 @@ from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.brokers import DescribeClusterResponseData
 from rackspan.wire.messages.metadata import MetadataResponseData, MetadataResponseTopic
 from tests.client.fake_broker import FakeBroker
+from tests.gateway.running import running
+from tests.gateway.test_app import produced
 from tests.gateway.upstream.test_config_topic import dead_port
 from tests.waiting import WITHIN_SECONDS, eventually
 
@@ -196,6 +198,22 @@ def test_a_new_broker_is_listened_for_though_the_locator_fails() -> None:
 
     with EmbeddedCluster(racks=2, brokers=2, seed=3) as cluster:
         assert asyncio.run(refreshed(cluster.bootstrap_servers)) == [[1, 2]]
+
+
+def test_after_every_broker_was_lost_clients_are_served_again_by_the_same_gateway() -> None:
+    guarded = {"orders": {"min": {"insync": {"racks": 2}}}}
+    with (
+        EmbeddedCluster(racks=2, brokers=2, seed=5) as cluster,
+        running(cluster.bootstrap_servers, topics=guarded) as gateway,
+    ):
+        cluster.create_topic("orders", 1, 2)
+        assert produced(gateway.bootstrap_servers, "orders", [b"before"]) == []
+        for rack in ("r1", "r2"):
+            cluster.lose_rack(rack)
+        for rack in ("r1", "r2"):
+            cluster.restore_rack(rack)
+        cluster.wait_for_isr()
+        assert produced(gateway.bootstrap_servers, "orders", [b"after"]) == []
 
 
 def test_racks_that_a_locator_found_are_kept_while_it_fails_and_the_log_says_so_at_each_refresh(
