@@ -31,8 +31,8 @@ def all_read(snapshot: ClusterSnapshot, policy: RackPolicy) -> tuple[ClusterSnap
         topics=topics,
         controllers=(*snapshot.controllers, voter) if policy.require_controllers else snapshot.controllers,
     )
-    racks = {one.rack for one in (*read.brokers, *read.controllers) if one.rack is not None}
-    return read, replace(policy, different_racks=frozenset(racks))
+    racks = [one.rack for one in read.brokers] + [one.rack for one in read.controllers]
+    return read, replace(policy, different_racks=frozenset(rack for rack in racks if rack is not None))
 
 
 def partly_down(rng: Random, snapshot: ClusterSnapshot) -> ClusterSnapshot:
