@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,7 +25,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponseTopic,
 )
 from tests.client.fake_broker import ProvingBroker, configs_of
-from tests.waiting import WITHIN_SECONDS
+from tests.waiting import WITHIN_SECONDS, eventually
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 ORDERS = ("orders", 0)
@@ -524,3 +524,26 @@ def test_the_thread_of_a_verifier_that_cannot_start_ends(
     with pytest.raises(error, match=r", or set broker\.identity "):
         asyncio.run(started_before(broker(), 2, start))
     assert not made_threads[0]._thread.is_alive()
+
+
+def test_a_record_that_comes_while_the_last_one_has_just_been_sent_is_sent_once() -> None:
+    class Read:
+        async def before(self, _topic: str, _partition: int | None) -> None:
+            await asyncio.sleep(0)
+
+    sent: list[str] = []
+    thread = VerifierThread(cast("Any", Read()))
+
+    def send_second(_error: Exception | None) -> bool:
+        sent.append("second")
+        return True
+
+    def send_first(_error: Exception | None) -> bool:
+        sent.append("first")
+        thread._loop.call_soon(thread._queue, "orders", None, send_second)
+        return True
+
+    thread.when_read("orders", None, send_first)
+    eventually(lambda: "second" in sent and not thread._sending, "nothing is being sent any more")
+    thread._loop.call_soon_threadsafe(thread._loop.stop)
+    assert sent == ["first", "second"]

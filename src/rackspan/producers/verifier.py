@@ -366,6 +366,9 @@ class VerifierThread:
             sent = send(error)
             if sent:
                 queue.popleft()
+                if not queue:
+                    # The next record begins another task: two on one queue would send it twice.
+                    return
             await asyncio.sleep(0 if sent else _LONGEST_PAUSE_SECONDS)
 
     def report(self, call: Callable[[], None]) -> None:
