@@ -63,15 +63,15 @@ def test_the_value_of_the_topic_that_there_is_applies_whatever_is_reported_late(
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, pytest.param(6, marks=pytest.mark.soak)])
 def test_a_value_below_the_default_is_never_that_of_a_topic_created_anew(length: int) -> None:
-    """Every sequence of so many events, of a gateway that has been told of the present topic once. Reports may be as old as GONE_SECONDS, less one."""
+    """Every sequence of so many events, where the present topic's id was reported once. Reports may be as old as GONE_SECONDS, less one."""
     for events in product(("create", "lower", "fresh", "late", "wait"), repeat=length):
         policies = Policies(FilePolicies(min_insync_racks=2))
-        now, lowered, told = 0.0, False, False
+        now, lowered, reported = 0.0, False, False
         created = [(-1e9, IDS[0])]
         for event in events:
             if event == "create":
                 created.append((now, IDS[len(created)]))
-                lowered = told = False
+                lowered = reported = False
             elif event == "lower":
                 policies.replay(*record(Scope.TOPIC, "t", Entry(1, created[-1][1])))
                 lowered = True
@@ -79,10 +79,10 @@ def test_a_value_below_the_default_is_never_that_of_a_topic_created_anew(length:
                 now += GONE_SECONDS / 2
             else:
                 at = now - (GONE_SECONDS - 1 if event == "late" else 0)
-                reported = [topic_id for since, topic_id in created if since <= at][-1]
-                policies.record_topic("t", reported, now)
-                told = told or reported == created[-1][1]
-            assert not told or lowered or policies.requirement("t", 1) is not None, events
+                topic_id = [topic_id for since, topic_id in created if since <= at][-1]
+                policies.record_topic("t", topic_id, now)
+                reported = reported or topic_id == created[-1][1]
+            assert not reported or lowered or policies.requirement("t", 1) is not None, events
 
 
 def test_a_value_below_the_default_counts_once_the_topic_is_known_to_be_its_own() -> None:
