@@ -107,9 +107,10 @@ def outcomes(response: Any) -> list[tuple[int, str, int, str | None]]:
 def test_a_resource_that_is_named_twice_is_refused_as_by_kafka(first: bool) -> None:
     """One of two was accepted, and the refusal of the other one kept its value from being written."""
     store = KeptStore()
+    value: str | None = "2"
     operations = (SET, APPEND) if first else (APPEND, SET)
     body = incremental(
-        *((TOPIC, "orders", [(KEY, operation, "2")]) for operation in operations), (TOPIC, "bare", [(KEY, SET, "3")])
+        *((TOPIC, "orders", [(KEY, operation, value)]) for operation in operations), (TOPIC, "bare", [(KEY, SET, "3")])
     )
     response, session = handled(body, accepted((TOPIC, "bare")), store=store)
     assert sent(session) == [(TOPIC, "bare", [])]
