@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 STATUS: Final = {"throttled": 503, "forbidden": 403, "missing": 404}
-"""The faults that are an answer."""
+"""The faults that are a response."""
 
 FAULTS: Final = (*STATUS, "reset", "cut")
 """All of them: `cut` sends half of the body."""
@@ -31,12 +31,12 @@ class _Handler(BaseHTTPRequestHandler):
         fault, _, pattern = self.rule.read_text().partition(" ")
         fault = fault if fault and re.search(pattern, f"{self.command} {self.path}") else ""
         if fault in STATUS:
-            self._answer(STATUS[fault], {}, b"<Error><Code>SlowDown</Code><Message>Later.</Message></Error>")
+            self._respond(STATUS[fault], {}, b"<Error><Code>SlowDown</Code><Message>Later.</Message></Error>")
         elif fault == "reset":
             self.connection.close()
         else:
             status, headers, content = self._passed_on(body)
-            self._answer(status, headers, content, cut=fault == "cut")
+            self._respond(status, headers, content, cut=fault == "cut")
 
     def _passed_on(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         connection = HTTPConnection(self.target, timeout=60)
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         connection.close()
         return response.status, headers, content
 
-    def _answer(self, status: int, headers: dict[str, str], content: bytes, *, cut: bool = False) -> None:
+    def _respond(self, status: int, headers: dict[str, str], content: bytes, *, cut: bool = False) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(content)), **headers}.items():
             self.send_header(name, value)

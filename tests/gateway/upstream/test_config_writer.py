@@ -76,7 +76,7 @@ def test_a_record_that_cannot_be_written_is_an_error_with_the_last_reason(
         async with followed(log) as (topic, _, leader):
             refused, requests = refusing(log, *[refusal] * 9), list[Any]()
 
-            async def produce(request: Any) -> ProduceResponseData:
+            async def produce(request: Any) -> Any:
                 nonlocal later
                 # The time is over once a refusal has been received: at the request after it.
                 later += config_writer.WRITE_SECONDS * len(requests)

@@ -264,7 +264,7 @@ def read_files_at(
 def snapshot_counts(table: "DeltaTable", file: DataFile, *, whole: bool = False) -> Counter[str]:
     """How many rows of each snapshot, or hour, a data file has; with `whole`, every column is read.
 
-    Errors: InvalidWarehouse where it is damaged or gone, UnreadableStore where that cannot be told.
+    Errors: InvalidWarehouse where it is damaged or gone, UnreadableStore where neither is known.
     """
     key = unit_of([field.name for field in table.schema().fields])
     damaged = f"{table.table_uri}: {file.path} is damaged:"
@@ -296,7 +296,7 @@ def is_damaged(table: "DeltaTable", file: DataFile) -> bool:
 
 
 def _refuse_unreadable(filesystem: Any, url: str, file: DataFile, error: Exception) -> None:
-    """Tell what is damaged from what a store does not give. Errors: UnreadableStore; InvalidWarehouse for a file that is gone.
+    """Distinguish what is damaged from what a store does not give. Errors: UnreadableStore; InvalidWarehouse for a file that is gone.
 
     Arrow has one kind of error for both. A file is damaged if all of its bytes come, and are wrong; a second look finds it gone.
     """
