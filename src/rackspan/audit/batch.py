@@ -272,11 +272,6 @@ class PartitionBatch:
         return self.members.rack_map.broker_index(self.rows.replicas)
 
     @cached_property
-    def brokers_with_replicas(self) -> frozenset[int]:
-        """The brokers that hold a replica of any of these partitions."""
-        return frozenset(np.unique(self.rows.replicas).tolist())
-
-    @cached_property
     def isr_index(self) -> Int32s:
         return self.members.rack_map.broker_index(self.rows.isr)
 

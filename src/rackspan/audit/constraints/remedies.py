@@ -222,8 +222,8 @@ def move(batch: PartitionBatch, row: int, factor: int, whole_topic: bool = False
     first = [f"bring back {down_list(members, fenced)}"] if fenced else []
     first += [f"uncordon {broker_list(cordoned)}"] if cordoned else []
     first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
-    # A registration that was left behind, of what is no broker any more, holds nothing.
-    or_more = ", or add brokers" if set(fenced) - batch.brokers_with_replicas else ""
+    # A registration that was left behind, of what is no broker any more, never comes back.
+    or_more = ", or add brokers" if fenced else ""
     return f"{' and '.join(first)}; then {plan}{or_more}"
 
 

@@ -122,11 +122,10 @@ class ConfigRequests:
 
     def _split(self, resources: Sequence[Any], operation: Callable[[Any], int]) -> "_Split":
         """Take min.insync.racks out of resources that are to be altered; `operation` gives the operation of that config."""
-        split = _Split()
-        times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
+        split = _Split(Counter((resource.resource_type, resource.resource_name) for resource in resources))
         for resource in resources:
             kind, name = resource.resource_type, resource.resource_name
-            if times[kind, name] > 1:
+            if split.times[kind, name] > 1:
                 # As Kafka does. One of them alone could be accepted, and its value not be kept.
                 split.changes[kind, name] = RefusedChange(ErrorCode.INVALID_REQUEST, _TWICE)
                 continue
@@ -230,8 +229,12 @@ class ConfigRequests:
 
 @dataclass(slots=True)
 class _Split:
-    """Resources that are to be altered: what is forwarded of them, and the change of min.insync.racks of each."""
+    """Resources that are to be altered: what is forwarded of them, and the change of min.insync.racks of each.
 
+    `times`: how often the request names each.
+    """
+
+    times: Counter[tuple[int, str]]
     changes: dict[tuple[int, str], ConfigChange | RefusedChange] = field(default_factory=dict)
     forwarded: list[Any] = field(default_factory=list)
 
@@ -241,4 +244,5 @@ class _Split:
             response(error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name)
             for (kind, name), change in self.changes.items()
             if isinstance(change, RefusedChange)
+            for _ in range(self.times[kind, name])
         ]
