@@ -105,6 +105,7 @@ KINDS = {
     "reassign plan --replication-factor --topic",
     "reassign plan --balance",
     "reassign plan --drain",
+    "reassign plan --drain --topic",
     "reassign plan --leaders --topic",
     "reassign cancel --in-flight",
     "acks harden --topic",
