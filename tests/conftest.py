@@ -32,8 +32,9 @@ settings.register_profile(
 )
 settings.load_profile(DEPTH)
 spark_classes.load()
-# Producers of kafka-python that a test leaves behind log for as long as the process runs.
-logging.getLogger("kafka").propagate = False
+# Clients that a test leaves behind log for as long as the process runs; caplog gets what loggers do not propagate, too.
+for library in ("kafka", "aiokafka"):
+    logging.getLogger(library).setLevel(logging.CRITICAL + 1)
 
 
 def pytest_report_header() -> str:
