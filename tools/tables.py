@@ -57,8 +57,8 @@ def _lines() -> Iterator[str]:
         "one a row is true from `valid_from` on until the next row of the same key, and the first snapshot of a cluster on each UTC day "
         "(in `judged` the one without `base_id`) has all rows again, so that a day can be read and dropped by itself. "
         "`pipeline table NAME` prints the rows at each snapshot, with `taken_at` and without `gone`; `--at TIME` those at one time, "
-        "`--changes` what is stored. [How to use the pipeline](how-to/pipeline.md) has the same as SQL. A row says nothing of the time "
-        "beyond three periods of its cluster (the median time between its snapshots) without a snapshot: there the state is unknown."
+        "`--changes` what is stored. [How to use the pipeline](how-to/pipeline.md) has the same as SQL. A time belongs to the newest "
+        "snapshot of its cluster at or before it; after that snapshot's `known_until`, in `snapshots` and `judged`, the state is unknown."
     )
     for title, meaning, tables in GROUPS:
         yield f"\n# {title}\n\n{meaning}"

@@ -951,15 +951,20 @@ def collect(
     warehouse: str | Path,
     traffic_seconds: float | None = None,
     counters: Sequence[str] = (),
+    period_seconds: float | None = None,
 ) -> Iterator[Collected]:
     """Store one snapshot of each source in the warehouse. A source that fails does not stop the others.
 
     With `traffic_seconds`, a reading of each running cluster too, as taken so often; `counters`: the metrics of gateways before it.
+    `period_seconds` is how often the caller collects: a snapshot says something for three periods. Without it that follows from the
+    distances between the snapshots before it.
     """
     from rackspan import pipeline
 
     traffic = None if traffic_seconds is None else pipeline.TrafficReadings(traffic_seconds, counters)
-    return pipeline.collect(sources, pipeline.create_warehouse(warehouse), traffic=traffic)
+    return pipeline.collect(
+        sources, pipeline.create_warehouse(warehouse), traffic=traffic, period_seconds=period_seconds
+    )
 
 
 def collect_every(

@@ -2,7 +2,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -155,6 +155,19 @@ def test_readings_are_not_collected_more_often_than_snapshots(cli: Cli, monkeypa
         "rackspan: --traffic-every 60: a reading is stored with a snapshot, of which there is one every 61 s; give as much or more\n"
     )
     assert cli(*words).code == 0
+
+
+def test_the_period_of_a_scheduler_says_until_when_snapshots_are_known(cli: Cli) -> None:
+    words = ("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w", "--period", "20")
+    refused = cli(*words, "--every", "30")
+    assert (refused.code, refused.err) == (
+        1,
+        "rackspan: --period is that of a scheduler, and --every has one of its own; leave --period out\n",
+    )
+    assert cli(*words).code == 0
+    snapshots = json.loads(cli("pipeline", "table", "snapshots", "--warehouse", "w", "-o", "json").out)
+    until = {datetime.fromisoformat(row["known_until"]) - datetime.fromisoformat(row["taken_at"]) for row in snapshots}
+    assert until == {timedelta(minutes=1)}
 
 
 def test_a_batch_of_follow_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:

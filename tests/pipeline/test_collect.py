@@ -23,6 +23,7 @@ from rackspan.pipeline.landing.store import SnapshotLocation
 from rackspan.pipeline.warehouse import Repair
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
+from rackspan.text import utc_text
 from rackspan.traffic import ClusterReading
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.readings import history
@@ -127,6 +128,9 @@ def test_rounds_keep_their_time_and_are_not_made_up_for(warehouse: Warehouse) ->
     rounds = collect_every([Source("one", read)], warehouse, 10, now=lambda: clock[0], sleep=sleep)
     assert all(one.stored for one in islice(rounds, 4))
     assert slept == [6.0, 0.0, 9.0]
+    # Three periods of --every, however far they are apart.
+    known = [row["known_until"] for row in rows(warehouse, "snapshots")]
+    assert known == [utc_text(NOON + timedelta(seconds=at + 30)) for at in (104.0, 135.0, 136.0, 146.0)]
 
 
 def test_a_round_that_cannot_be_stored_is_lost_and_ends_no_collector(

@@ -119,7 +119,8 @@ def test_a_run_that_keeps_what_it_reads_opens_each_file_of_markers_once(
     keeping = replace(warehouse, read=FilesRead())
     snapshots = [at(hours, leader) for hours, leader in ((0, 1), (0.5, 2), (1.5, 1), (2.5, 2))]
     for snapshot in snapshots:
-        store(snapshot, warehouse)
+        # With a period, for which nobody looks at the snapshots before.
+        store_all([snapshot], warehouse, period_seconds=1800.0)
         refresh(keeping)
     check(warehouse, snapshots)
     of_markers = {Path(path).name for path in DeltaTable(warehouse.table("snapshots")).file_uris()}

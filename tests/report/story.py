@@ -3,7 +3,6 @@
 The states follow docs of the table `partition_durability`; findings and losses are the judge's.
 """
 
-import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +43,7 @@ from rackspan.report.traffic import (
     RackFlow,
     TrafficReport,
 )
-from tests.pipeline import expected
+from tests.pipeline import expected, plain_time
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POLICY = RackPolicy()
@@ -365,8 +364,10 @@ def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
 def _history(snapshots: Sequence[ClusterSnapshot]) -> History:
     points = [HistoryPoint(_at(one), _counts(durability_rows(one))) for one in snapshots]
     waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(points)]
-    longest = 3 * statistics.median(waits) if waits else 0.0
-    seconds = [*(min(wait, longest) for wait in waits), 0.0]
+    known = plain_time.of_one_append([point.taken_at for point in points])
+    spans = plain_time.spans(known)
+    lasted = {taken_at: (end - start).total_seconds() for start, end, taken_at in spans}
+    seconds = [lasted.get(point.taken_at, 0.0) for point in points]
     timed = list(zip(points, seconds, strict=True))
     return History(
         snapshots=len(points),
@@ -376,7 +377,7 @@ def _history(snapshots: Sequence[ClusterSnapshot]) -> History:
         states=tuple(_state_time(timed, state) for state in AT_RISK if any(one.counts.of(state) for one in points)),
         seconds_at_risk=sum(lasted for one, lasted in timed if one.counts.at_risk),
         longest_gap_seconds=max(waits, default=0.0),
-        seconds_unknown=sum(max(0.0, wait - longest) for wait in waits),
+        seconds_unknown=sum((end - start).total_seconds() for start, end, taken_at in spans if taken_at is None),
     )
 
 

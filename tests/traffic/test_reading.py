@@ -54,11 +54,12 @@ def grown() -> Interval:
         (180, 60, 60, False),
         (180.001, 60, 60, True),
         (300, 100, 10, False),
-        (300, 10, 100, False),
-        (300.001, 10, 100, True),
+        (300.001, 100, 10, True),
+        (30, 10, 100, False),
+        (30.001, 10, 100, True),
     ],
 )
-def test_readings_further_apart_than_three_of_the_longer_period_have_a_gap_between_them(
+def test_readings_further_apart_than_three_periods_of_the_earlier_one_have_a_gap_between_them(
     seconds: float, before_period: float, after_period: float, gap: bool
 ) -> None:
     assert apart(seconds, before_period, after_period).is_gap is gap

@@ -92,6 +92,13 @@ def collect(
         float | None,
         options.interval("--every", "Repeat every so many seconds, until Ctrl-C."),
     ] = None,
+    period: Annotated[
+        float | None,
+        options.interval(
+            "--period",
+            "Without --every, how many seconds pass from one such command to the next, as a scheduler starts it: a snapshot says something for three of them.",
+        ),
+    ] = None,
     traffic_every: Annotated[
         float | None,
         options.interval(
@@ -114,6 +121,8 @@ def collect(
     """Store one snapshot of every source in the warehouse, each completely or not at all, each once."""
     if metrics_listen is not None and every is None:
         raise UsageError("--metrics-listen serves metrics of many rounds; add --every SECONDS")
+    if period is not None and every is not None:
+        raise UsageError("--period is that of a scheduler, and --every has one of its own; leave --period out")
     sources = fleet_options.sources()
     _refuse_traffic(sources, every, traffic_every, counters)
     output.begin_log(log_format)
@@ -121,7 +130,7 @@ def collect(
     urls = counters or ()
     if every is None:
         raise exit_codes.finish(
-            impossible=_report_collected(api.collect(sources, warehouse, traffic_every, urls), clusters) > 0
+            impossible=_report_collected(api.collect(sources, warehouse, traffic_every, urls, period), clusters) > 0
         )
     # Imported only here: other commands should not wait for it.
     from rackspan.pipeline.collect import CollectTotals, metric_families

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -28,6 +28,9 @@ SIZES: Final = "sizes"
 MOVES: Final = "reassignments under way"
 """The beginning of a note in `partial` about which partitions are being reassigned."""
 
+
+GAP_PERIODS: Final = 3
+"""A snapshot or reading says something for so many periods of its collector: beyond them, without another one, nothing is known."""
 
 VERSION: Final = 1
 """Of the snapshot document, and of a snapshot's Parquet folder."""
@@ -94,6 +97,11 @@ class ClusterSnapshot:
 
     def broker(self, broker_id: int) -> Broker | None:
         return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)
+
+
+def known_until(taken_at: datetime, period_seconds: float) -> datetime:
+    """Until when a snapshot or reading says something, if no other one follows. `period_seconds` is how often its collector takes one."""
+    return taken_at + timedelta(seconds=GAP_PERIODS * period_seconds)
 
 
 def _in_utc(time: datetime) -> datetime:

@@ -160,11 +160,13 @@ def collect(
     names: StoredNames | None = None,
     traffic: TrafficReadings | None = None,
     readers: SourceReaders | None = None,
+    period_seconds: float | None = None,
 ) -> Iterator[Collected]:
     """Read every source once and store its snapshot. A source that fails does not stop the others.
 
     A snapshot that follows one of `bases`, or an earlier one of this call, is stored as what differs from it. With `traffic`, a
     reading of each running cluster is stored with its snapshot. The name of a cluster is stored where `names` lacks it.
+    `period_seconds` is how often this is called: a snapshot says something for three of them, or, without it, of the usual distances before it.
     What was repaired when the warehouse was opened comes first, as warnings, and as an error if a part of a snapshot is lost.
     """
     yield from _repaired(warehouse)
@@ -178,9 +180,9 @@ def collect(
             batch.append(found)
             partitions += _partitions(found[1])
         if found is None or len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
-            yield from _stored(_by_name(batch), warehouse, bases, names)
+            yield from _stored(_by_name(batch), warehouse, bases, names, period_seconds)
             batch, partitions = [], 0
-    yield from _stored(_by_name(batch), warehouse, bases, names)
+    yield from _stored(_by_name(batch), warehouse, bases, names, period_seconds)
 
 
 def _by_name(batch: list[tuple[Source, SourceRead]]) -> list[tuple[Source, SourceRead]]:
@@ -211,7 +213,13 @@ def collect_every(
             traffic_due = max(traffic_due + traffic.period_seconds, due)
         try:
             yield from collect(
-                sources, warehouse, bases, names=names, traffic=traffic if with_traffic else None, readers=readers
+                sources,
+                warehouse,
+                bases,
+                names=names,
+                traffic=traffic if with_traffic else None,
+                readers=readers,
+                period_seconds=seconds,
             )
         except (InvalidWarehouse, UnreadableStore) as error:
             # By then the disk may have space again, or the object store respond.
@@ -229,7 +237,11 @@ def _repaired(warehouse: Warehouse) -> Iterator[Collected]:
 
 
 def _stored(
-    batch: list[tuple[Source, SourceRead]], warehouse: Warehouse, bases: Bases, names: StoredNames
+    batch: list[tuple[Source, SourceRead]],
+    warehouse: Warehouse,
+    bases: Bases,
+    names: StoredNames,
+    period_seconds: float | None,
 ) -> Iterator[Collected]:
     snapshots: list[ClusterSnapshot] = []
     readings: dict[int, ClusterReading] = {}
@@ -238,7 +250,7 @@ def _stored(
             readings[len(snapshots)] = read
         if not isinstance(read, RackspanError):
             snapshots.append(read.snapshot)
-    outcomes = iter(store_all(snapshots, warehouse, bases, readings) if snapshots else [])
+    outcomes = iter(store_all(snapshots, warehouse, bases, readings, period_seconds) if snapshots else [])
     named: dict[str, tuple[ClusterName, datetime]] = {}
     for source, read in batch:
         name = source.name

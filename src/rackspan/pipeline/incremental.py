@@ -26,6 +26,7 @@ from rackspan.pipeline.hours.work import HoursWork, concerned_hours, has_reading
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
 from rackspan.pipeline.landing.read import Damage, find_damage, ids_with_rows
+from rackspan.pipeline.landing.store import store_known_until
 from rackspan.pipeline.policies import Outdated, outdated_rows, policies_document
 from rackspan.pipeline.runs import ReplacedRows, Run, RunHistory, committed, standing
 from rackspan.pipeline.schemas import DERIVED, HOURLY, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, TABLES, Table
@@ -199,6 +200,8 @@ def refresh(
     began, started_at = seconds(), now()
     with only_run(warehouse), naming_check(warehouse):
         refreshing = _begun(warehouse, policies, build, rebuild, prices)
+        if refreshing.every_hour:
+            store_known_until(warehouse)
         plan = refreshing.built(_Wanted(only, partitions_max))
         report = RunReport(
             None,
@@ -468,9 +471,8 @@ class _Refresh:
             name: committed(self.warehouse, _replaced(work, table_work), plan.files.get(name, ()))
             for name, table_work in work.tables.items()
         }
-        judged_version = history.add_judged(
-            self.warehouse, self.past.judged, plan.new, plan.rebased, work.bases, work.run_id
-        )
+        rebased, bases = self._judged_again(plan)
+        judged_version = history.add_judged(self.warehouse, self.past.judged, plan.new, rebased, bases, work.run_id)
         hours, files, unread = self._hours_built(plan)
         if hours:
             commits |= self._hours_committed(hours, files)
@@ -494,6 +496,16 @@ class _Refresh:
         )
         history.commit_run(self.warehouse, self.past.runs, run)
         return run
+
+    def _judged_again(self, plan: _Plan) -> tuple[Sequence[StoredSnapshot], Mapping[str, str | None]]:
+        """The snapshots whose rows in `judged` are replaced, and what the rows of each differ from."""
+        if not self.every_hour:
+            return plan.rebased, plan.work.bases
+        # Those of an earlier rackspan get their `known_until`.
+        bases = {**self._judged_bases(list(plan.markers.count_by_day())), **plan.work.bases}
+        lacking = plan.markers.named(history.without_known_until(self.past.judged))
+        rebased = {snapshot.snapshot_id: snapshot for snapshot in (*lacking, *plan.rebased)}
+        return list(rebased.values()), bases
 
     def _hours_built(self, plan: _Plan) -> tuple[HoursWork, Files, Mapping[str, str]]:
         """Plan and build the hours, again without readings that prove to be damaged; and why those are left out, by id."""

@@ -281,6 +281,14 @@ def judged_bases(
     return found
 
 
+def without_known_until(judged: "DeltaTable") -> list[str]:
+    """The ids of the snapshots that an earlier rackspan has judged, whose rows lack `known_until`."""
+    schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "known_until")])
+    rows = pa.Table.from_batches(read_files(judged, data_files(judged), schema), schema)
+    ids: list[str] = rows.filter(rows["known_until"].is_null())["snapshot_id"].to_pylist()
+    return ids
+
+
 def judged_times(judged: "DeltaTable") -> dict[str, tuple[str, datetime]]:
     """The cluster and the time in UTC of each snapshot that the tables have, by id."""
     schema = pa.schema([JUDGED.schema.field(name) for name in ("snapshot_id", "cluster_id", "taken_at")])
@@ -351,7 +359,7 @@ def add_judged(
 ) -> int:
     """Record that the tables have these snapshots, and what the rows of each differ from. Returns the version of `judged` that says so.
 
-    `rebased` are there already, with another base.
+    `rebased` are there already, with another base or without `known_until`.
     """
     stored = [*new, *rebased]
     if stored:
@@ -362,6 +370,7 @@ def add_judged(
                 "day": snapshot.day,
                 "snapshot_id": snapshot.snapshot_id,
                 "base_id": bases[snapshot.snapshot_id],
+                "known_until": snapshot.known_until,
                 "run_id": run_id,
             }
             for snapshot in stored

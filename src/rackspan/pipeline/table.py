@@ -14,13 +14,13 @@ from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.pipeline.changes.at_each_snapshot import (
     VisibleSnapshot,
     by_cluster,
-    last_known,
     refuse_without_zone,
     snapshot_rows,
     stored_columns,
     without_damaged,
 )
 from rackspan.pipeline.changes.difference import chain, key_codes
+from rackspan.pipeline.changes.known_time import last_known, with_known_until
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, snapshot_counts
 from rackspan.pipeline.landing.names import has_names
 from rackspan.pipeline.runs import Run, how_to_rebuild, last_run
@@ -129,10 +129,10 @@ def visible_snapshots(warehouse: Warehouse, table: Table, run: Run | None) -> li
     opened = existing_table(warehouse, of.name, version_in_force(warehouse, of, run))
     names = [field.name for field in fields(VisibleSnapshot)]
     schema = pa.schema([of.schema.field(name) for name in names])
+    rows = with_known_until(pa.Table.from_batches(read_files(opened, data_files(opened), schema), schema))
     return [
-        VisibleSnapshot(**{**row, "taken_at": row["taken_at"].astimezone(UTC)})
-        for batch in read_files(opened, data_files(opened), schema)
-        for row in batch.to_pylist()
+        VisibleSnapshot(**{**row, **{name: row[name].astimezone(UTC) for name in ("taken_at", "known_until")}})
+        for row in rows.to_pylist()
     ]
 
 

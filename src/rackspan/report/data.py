@@ -104,7 +104,7 @@ class StateTime:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Durability over time. A state lasts until the next snapshot, or for three of the cluster's periods: beyond them nothing is known.
+    """Durability over time. A state lasts until the next snapshot, but not beyond what its own says something of: there nothing is known.
 
     The last one has no duration.
 

@@ -3,23 +3,20 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
-from typing import Final
 
 from rackspan.clients import GroupReads, ReplicaSelectors, group_reads
 from rackspan.model import ClusterSnapshot
 from rackspan.model.client_networks import ClientNetworks
 from rackspan.model.group import GroupDescription
+from rackspan.model.snapshot import known_until
 from rackspan.traffic.flows import TrafficFlow, consume_flows, produce_flows, replication_flows
 from rackspan.traffic.followers import BrokerBytes, bytes_out_between, follower_bounds
 from rackspan.traffic.logs import ClusterLogs, Volumes, volumes_between
 from rackspan.traffic.measured import CountedBytes, CountedFlow, measured_flows, produced_flows, since
 from rackspan.traffic.progress import GroupProgress, group_progress
 from rackspan.traffic.restores import restore_flows
-
-GAP_PERIODS: Final = 3
-"""Readings further apart than so many periods have a gap between them: when bytes passed is not known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +62,7 @@ class Interval:
     @property
     def is_gap(self) -> bool:
         """Whether the second reading came so late that nothing is known of the time between."""
-        longest = timedelta(seconds=GAP_PERIODS * max(self.before.period_seconds, self.after.period_seconds))
-        return self.after.read_at - self.before.read_at > longest
+        return self.after.read_at > known_until(self.before.read_at, self.before.period_seconds)
 
     @property
     def unread(self) -> tuple[str, ...]:

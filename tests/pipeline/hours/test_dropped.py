@@ -12,7 +12,7 @@ from tests.pipeline.examples import NOON
 
 
 def stored(cluster_id: str, at: datetime) -> StoredSnapshot:
-    return StoredSnapshot(f"{cluster_id} {at.isoformat()}", cluster_id, at, at.date(), 1, 1, 3, "")
+    return StoredSnapshot(f"{cluster_id} {at.isoformat()}", cluster_id, at, at.date(), 1, 1, 3, "", at)
 
 
 def inputs(times: list[datetime], hour: datetime) -> list[datetime]:

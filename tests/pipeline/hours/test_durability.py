@@ -1,12 +1,11 @@
 """Seconds in states and refusals of stored tables, beside plain loops over whole snapshots, second by second."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from random import Random
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.warehouse import Warehouse
 from tests.depth import at_depth
-from tests.pipeline import expected
+from tests.pipeline import expected, plain_time
 from tests.pipeline.examples import NOON, small
 from tests.pipeline.plain_build import refresh
 
@@ -54,8 +53,10 @@ def history(rng: Random, start: datetime = NOON - timedelta(hours=1, minutes=20)
     return found
 
 
-def plain_seconds(snapshots: list[ClusterSnapshot]) -> dict[tuple[object, ...], float]:
-    """Second by second: the rows at the last snapshot, unless it is longer ago than three periods of those that concern the hour."""
+def plain_seconds(
+    snapshots: list[ClusterSnapshot], known: Mapping[datetime, datetime]
+) -> dict[tuple[object, ...], float]:
+    """Second by second: the rows at the last snapshot, until nothing is known of it any more. `known`: until when of each."""
     rows = expected.table("partition_durability", snapshots, POLICY)
     impact = expected.table("outage_impact", snapshots, POLICY)
     states: dict[Any, list[dict[str, Any]]] = {}
@@ -69,19 +70,12 @@ def plain_seconds(snapshots: list[ClusterSnapshot]) -> dict[tuple[object, ...], 
     sums: Counter[tuple[object, ...]] = Counter()
     hour = hour_of(times[0])
     while hour + HOUR <= times[-1]:
-        concerned = [at for at in times if hour <= at < hour + HOUR]
-        concerned = [
-            *[at for at in times if at < hour][-1:],
-            *concerned,
-            *[at for at in times if at >= hour + HOUR][:1],
-        ]
-        longest = 3 * median((b - a).total_seconds() for a, b in pairwise(concerned))
         for second in range(3600):
             at = hour + timedelta(seconds=second)
             until = [time for time in times if time <= at]
             if not until:
                 continue
-            if (at - until[-1]).total_seconds() >= longest:
+            if at >= known[until[-1]]:
                 sums[hour, None, None, "unknown", None] += 1
                 continue
             sums[hour, None, None, "known", None] += 1
@@ -110,15 +104,18 @@ def test_seconds_are_those_of_the_rows_at_each_snapshot_in_whatever_order_they_c
     rng = Random(seed)
     # Over midnight too.
     snapshots = history(rng, NOON + timedelta(hours=10, minutes=rng.randrange(90)) if seed % 2 else NOON)
-    bases, left = Bases(), list(snapshots)
+    bases, left, known = Bases(), list(snapshots), dict[datetime, datetime]()
     while left:
         some = [
             left.pop(rng.randrange(len(left)) if rng.random() < 0.3 else 0)
             for _ in range(min(len(left), rng.randint(1, 4)))
         ]
-        store_all(some, warehouse, bases)
+        period = rng.choice([None, None, 200.0, 400.0])
+        store_all(some, warehouse, bases, period_seconds=period)
+        times = [one.taken_at for one in some if one.taken_at is not None]
+        known |= {at: plain_time.known_until(at, [*known, *times], period) for at in times}
         refresh(warehouse, POLICY)
-    assert found_seconds(warehouse) == plain_seconds(snapshots)
+    assert found_seconds(warehouse) == plain_seconds(snapshots, known)
 
 
 def test_an_hour_has_rows_once_a_snapshot_after_it_is_judged(warehouse: Warehouse) -> None:
@@ -157,4 +154,5 @@ def test_another_policy_makes_the_hours_again(warehouse: Warehouse) -> None:
     store_all(snapshots, warehouse)
     refresh(warehouse, RackPolicy())
     refresh(warehouse, POLICY)
-    assert found_seconds(warehouse) == plain_seconds(snapshots)
+    times = [one.taken_at for one in snapshots if one.taken_at is not None]
+    assert found_seconds(warehouse) == plain_seconds(snapshots, plain_time.of_one_append(times))

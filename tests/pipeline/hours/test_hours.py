@@ -14,7 +14,6 @@ from deltalake import DeltaTable
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS as SNAPSHOT_GAP
 from rackspan.pipeline.check import check as check_warehouse
 from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.hours.rows import hour_rows
@@ -29,7 +28,6 @@ from rackspan.pipeline.schemas.hours import OF_STATES
 from rackspan.pipeline.table import in_order
 from rackspan.pipeline.warehouse import FilesRead, Warehouse, existing_table
 from rackspan.traffic import ClusterReading, PriceFile
-from rackspan.traffic.reading import GAP_PERIODS
 from tests.depth import at_depth
 from tests.pipeline import plain_build
 from tests.pipeline.examples import NOON, zeros_in_column
@@ -288,7 +286,3 @@ def test_a_run_opens_each_table_once_and_so_does_the_next(
     assert check_warehouse(warehouse, now=readings[-1].read_at, whole=True).problems == ()
     # Once with its log, once for its rows.
     assert max(opened.values()) == 2
-
-
-def test_the_two_rules_of_gaps_are_one() -> None:
-    assert GAP_PERIODS == SNAPSHOT_GAP

@@ -20,7 +20,7 @@ MIDNIGHT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 def stored(cluster_id: str, at: datetime) -> StoredSnapshot:
-    return StoredSnapshot(f"{time_text(at)}-{cluster_id}", cluster_id, at, at.date(), 1, 1, 1, "m")
+    return StoredSnapshot(f"{time_text(at)}-{cluster_id}", cluster_id, at, at.date(), 1, 1, 1, "m", at)
 
 
 def markers_of(rng: random.Random, snapshots: Sequence[StoredSnapshot]) -> Markers:

@@ -1,6 +1,6 @@
 """What Arrow sums up batch by batch is what plain loops sum up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -12,9 +12,10 @@ import pytest
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot
 from rackspan.pipeline.report.aggregates import FOUND, ReadColumns, finding_sums
-from rackspan.pipeline.report.summaries import EPOCH, Tables, summarize
+from rackspan.pipeline.report.summaries import KnownUntil, Tables, summarize
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
 from rackspan.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
+from tests.pipeline import plain_time
 from tests.report import story
 from tests.report.story import TopicPlan, report_by_hand
 
@@ -59,6 +60,8 @@ def summarized(histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> Rep
         _batches(findings, FINDINGS),
         _batches(story.impact_rows(snapshots), OUTAGE_IMPACT),
         _batches(story.drift_rows(snapshots), DRIFT),
+        known := known_until(histories),
+        known,
     )
     return summarize(
         tables,
@@ -66,6 +69,19 @@ def summarized(histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> Rep
         story.POLICY,
         **bounds,
     )
+
+
+def known_until(histories: Sequence[list[ClusterSnapshot]]) -> Mapping[str, KnownUntil]:
+    """As if the snapshots of each cluster were stored together, without a period."""
+    found: dict[str, KnownUntil] = {}
+    for history in histories:
+        of_cluster = plain_time.of_one_append([one.taken_at for one in history if one.taken_at is not None])
+        found[str(history[-1].cluster_id)] = {micros(at): micros(until) for at, until in of_cluster.items()}
+    return found
+
+
+def micros(at: datetime) -> int:
+    return (at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 def _batches(rows: list[dict[str, Any]], table: Table) -> ReadColumns:
@@ -108,9 +124,12 @@ def test_losses_of_a_rack_take_as_long_in_whatever_order_their_rows_are_read() -
     history = restless(1, 30)
     rows = story.impact_rows(history)
     durability = _batches([row for one in history for row in story.durability_rows(one)], PARTITION_DURABILITY)
+    known = known_until([history])
     first, second = (
         summarize(
-            Tables(durability, _batches([], FINDINGS), _batches(impact, OUTAGE_IMPACT), _batches([], DRIFT)),
+            Tables(
+                durability, _batches([], FINDINGS), _batches(impact, OUTAGE_IMPACT), _batches([], DRIFT), known, known
+            ),
             {str(history[-1].cluster_id): history[-1]},
             story.POLICY,
         )
@@ -155,7 +174,7 @@ def test_the_example_of_a_finding_is_of_the_last_snapshot_that_has_it() -> None:
         {"cluster_id": "c", "constraint": constraint, "severity": "error", "taken_at": at, "topic": topic}
         for constraint, at, topic in found
     ]
-    sums = finding_sums(_batches(rows, FINDINGS), {"c": (story.NOON + minute - EPOCH) // timedelta(microseconds=1)})
+    sums = finding_sums(_batches(rows, FINDINGS), {"c": micros(story.NOON + minute)})
     assert {
         constraint: dict(zip(FOUND, one.example, strict=True))["topic"] for (constraint, _), one in sums["c"].items()
     } == {"leaders": "b", "spread": "a"}
@@ -167,7 +186,9 @@ def test_a_warehouse_without_rows_makes_an_empty_report() -> None:
 
 def test_a_snapshot_without_a_time_is_refused_by_name() -> None:
     timeless = replace(story.safe_cluster("calm"), taken_at=None)
-    tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-    empty = Tables(*(_batches([], table) for table in tables))
+    durability, findings, impact, drift = (
+        _batches([], table) for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+    )
+    empty = Tables(durability, findings, impact, drift, {}, {})
     with pytest.raises(InvalidSnapshot, match="cluster 'calm': its latest snapshot has no taken_at; collect it again"):
         summarize(empty, {"calm": timeless}, story.POLICY)

@@ -8,9 +8,7 @@ Tests: tests/pipeline/changes/test_at_each_snapshot.py.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import groupby, pairwise
-from statistics import median
-from typing import Final
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -18,11 +16,6 @@ from rackspan.errors import UsageError
 from rackspan.pipeline.changes.difference import Contents
 from rackspan.pipeline.delta.table import DataFile
 from rackspan.pipeline.schemas import GONE, Table
-
-GAP_PERIODS: Final = 3
-"""A row is true no longer than so many periods of its cluster without a stored snapshot: beyond that nothing is known."""
-
-ONLY_SNAPSHOT_SECONDS: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +27,7 @@ class VisibleSnapshot:
     taken_at: datetime
     day: date
     base_id: str | None
+    known_until: datetime
 
 
 def without_damaged(visible: Sequence[VisibleSnapshot], damaged: Collection[DataFile]) -> list[VisibleSnapshot]:
@@ -79,33 +73,6 @@ def refuse_without_zone(at: datetime) -> None:
     """Errors: UsageError for a time that is another one on each machine."""
     if at.tzinfo is None:
         raise UsageError(f"at {at}: has no time zone, and tables are in UTC; give it one, as in at.replace(tzinfo=UTC)")
-
-
-def last_known(visible: Sequence[VisibleSnapshot], at: datetime) -> VisibleSnapshot | None:
-    """The last snapshot of one cluster until a time, of those in order; None where nothing is known of that time.
-
-    Rows are true until the next snapshot, but no longer than GAP_PERIODS of the cluster's periods.
-    """
-    until = [snapshot for snapshot in visible if snapshot.taken_at <= at]
-    if not until:
-        return None
-    last = until[-1]
-    longest = known_seconds(visible)
-    return last if (at - last.taken_at).total_seconds() <= longest else None
-
-
-def known_seconds(visible: Sequence[VisibleSnapshot]) -> float:
-    """How long the rows of one cluster stay true without another snapshot: some periods, as its snapshots are apart (the median).
-
-    A single snapshot has no period, and is taken for one of every hour.
-    """
-    return known_after([snapshot.taken_at.timestamp() for snapshot in visible])
-
-
-def known_after(times: Sequence[float]) -> float:
-    """The same of times in order, in seconds."""
-    apart = [after - before for before, after in pairwise(times)]
-    return GAP_PERIODS * (median(apart) if apart else ONLY_SNAPSHOT_SECONDS)
 
 
 def by_cluster(visible: Sequence[VisibleSnapshot]) -> Mapping[str, list[VisibleSnapshot]]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from rackspan.audit.outage import STATES as HARM
-from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS, ONLY_SNAPSHOT_SECONDS, refuse_without_zone
+from rackspan.pipeline.changes.at_each_snapshot import refuse_without_zone
 from rackspan.pipeline.schemas import (
     BROKERS,
     CLUSTERS,
@@ -57,14 +57,14 @@ def at_each_snapshot(table: Table, dialect: Dialect, rows: str, judged: str = JU
 
 
 def as_of(table: Table, dialect: Dialect, rows: str, at: datetime, judged: str = JUDGED.name) -> str:
-    """The rows at the last snapshot of each cluster until a time, unless that is too long before to say anything of it.
+    """The rows at the last snapshot of each cluster until a time, unless that is after its `known_until`.
 
     Errors: UsageError for a time without a zone.
     """
     refuse_without_zone(at)
     timestamp = int(at.astimezone(UTC).timestamp() * MICROS)
     micros = dialect.micros("taken_at")
-    last = f"{micros} <= {timestamp} and (next_micros is null or {timestamp} < next_micros) and {timestamp} <= {micros} + known_micros"
+    last = f"{micros} <= {timestamp} and (next_micros is null or {timestamp} < next_micros) and {timestamp} <= known_micros"
     return (
         f"{_with(table, dialect, rows, judged)},\nlast_visible as (select * from visible where {last})\n"
         f"{_select(table, dialect, 'last_visible')}"
@@ -101,10 +101,10 @@ def racks_survived(dialect: Dialect, outage_impact: str = OUTAGE_IMPACT.name, ju
 
 
 def durability_time(dialect: Dialect, rows: str = PARTITION_DURABILITY.name, judged: str = JUDGED.name) -> str:
-    """Seconds of each partition in each state, from the first snapshot to the last; `unknown` where none was taken for too long."""
+    """Seconds of each partition in each state, from the first snapshot to the last; `unknown` after the `known_until` of one."""
     q = dialect.quote
-    lasted = f"least(next_micros - {dialect.micros('s.taken_at')}, known_micros) / {MICROS}.0"
-    unknown = f"greatest(next_micros - {dialect.micros('s.taken_at')} - known_micros, 0) / {MICROS}.0"
+    lasted = f"(least(next_micros, known_micros) - {dialect.micros('s.taken_at')}) / {MICROS}.0"
+    unknown = f"greatest(next_micros - known_micros, 0) / {MICROS}.0"
     key = f"s.cluster_id, r.topic, r.{q}partition{q}"
     joined = _joined("visible").replace("\nwhere ", "\nwhere next_micros is not null and ")
     return (
@@ -217,17 +217,15 @@ def _brokers_in_racks(brokers: str, snapshots: str) -> str:
 
 
 def _with(table: Table, dialect: Dialect, rows: str, judged: str) -> str:
-    """`visible`: the snapshots, each with the last whole one and how long its rows are true. `spans`: rows with the next of their key."""
+    """`visible`: the snapshots, each with the last whole one and until when its rows are true. `spans`: rows with the next of their key."""
     q, micros = dialect.quote, dialect.micros("taken_at")
     key = ", ".join(f"{q}{name}{q}" for name in table.grain[2:])
     by_time = "over (partition by cluster_id order by taken_at)"
-    only = int(GAP_PERIODS * ONLY_SNAPSHOT_SECONDS * MICROS)
     return (
-        f"with times as (select cluster_id, taken_at, day, snapshot_id, lead({micros}) {by_time} as next_micros,\n"
+        f"with visible as (select cluster_id, taken_at, day, snapshot_id, lead({micros}) {by_time} as next_micros,\n"
+        # Before the first run of this release nothing is known of older snapshots.
+        f"  coalesce({dialect.micros('known_until')}, {micros}) as known_micros,\n"
         f"  max(case when base_id is null then taken_at end) {by_time} as whole_at from {judged}),\n"
-        f"periods as (select cluster_id, coalesce({GAP_PERIODS} * median(next_micros - {micros}), {only}) as known_micros\n"
-        "  from times group by cluster_id),\n"
-        "visible as (select times.*, known_micros from times join periods on times.cluster_id = periods.cluster_id),\n"
         "placed as (select stored.*, visible.whole_at\n"
         f"  from {rows} stored join visible on stored.cluster_id = visible.cluster_id and stored.snapshot_id = visible.snapshot_id),\n"
         f"spans as (select *, lead(valid_from) over (partition by cluster_id, whole_at, {key} order by valid_from) as valid_until\n"

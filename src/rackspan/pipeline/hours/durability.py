@@ -1,15 +1,14 @@
 """Seconds of an hour in each state, and what min.insync.racks refused, from the rows that `partition_durability` and `outage_impact` store.
 
-Constraints: seconds equal those of the rows at each snapshot, each true until the next snapshot but for no longer than some periods. Method: a stored
+Constraints: seconds equal those of the rows at each snapshot, each true until the next snapshot but not beyond its `known_until`. Method: a stored
 row is true until the next row of its key, or until the next snapshot of which all rows are stored; what is known of a span is a
 difference of sums over the snapshots, in whole microseconds. Bound: the stored rows of a cluster and two days. Source: our own. Tests: tests/pipeline/hours/test_durability.py.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import groupby, pairwise
-from statistics import median
+from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -17,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.model.partitions import Int64s
-from rackspan.pipeline.changes.at_each_snapshot import GAP_PERIODS
 from rackspan.pipeline.changes.difference import key_codes
+from rackspan.pipeline.changes.known_time import KnownTime, known_time, micros, time_of
 from rackspan.pipeline.hours.work import HOUR
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import GONE
@@ -28,33 +27,6 @@ Rows: TypeAlias = Iterator[tuple[str, dict[str, Any]]]
 OK: Final = "ok"
 REFUSING: Final = "under-min-racks"
 MICROS: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class KnownTime:
-    """What snapshots of one cluster say something of: each until the next one, but no longer than some periods.
-
-    `times` and `known` are in microseconds; the last one only ends what is known of the one before it.
-    """
-
-    times: Int64s
-    longest: int
-
-    def until(self, at: Int64s) -> Int64s:
-        """How many microseconds are known from the first snapshot to each time."""
-        lasted = np.minimum(np.diff(self.times), self.longest)
-        sums = np.concatenate(([0], np.cumsum(lasted)))
-        place = np.clip(np.searchsorted(self.times, at, side="right") - 1, 0, len(self.times) - 1)
-        since = np.clip(at - self.times[place], 0, self.longest)
-        found: Int64s = sums[place] + np.where(place < len(self.times) - 1, since, 0)
-        return found
-
-
-def known_time(snapshots: Sequence[StoredSnapshot]) -> KnownTime:
-    """What some snapshots, in order of time, say something of. Errors: ValueError for fewer than two."""
-    times = np.array([micros(snapshot.taken_at) for snapshot in snapshots], np.int64)
-    apart = [after - before for before, after in pairwise(times.tolist())]
-    return KnownTime(times, int(GAP_PERIODS * median(apart)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +71,7 @@ def state_rows(
     for hour in hours:
         concerned = _concerned(snapshots, hour)
         start, end = micros(hour), micros(hour + HOUR)
-        known = known_time(concerned)
+        known = _known(concerned)
         first = max(start, int(known.times[0]))
         sure = _lasted(known, np.array([first]), np.array([end]))[0]
         for state, seconds in (("known", sure), ("unknown", end - first - sure)):
@@ -111,20 +83,20 @@ def state_rows(
         yield from _refusal_rows(hour, cut, known)
 
 
-def micros(at: datetime) -> int:
-    """A time as microseconds since 1970, exactly."""
-    return (at - _EPOCH) // timedelta(microseconds=1)
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 def _concerned(snapshots: Sequence[StoredSnapshot], hour: datetime) -> list[StoredSnapshot]:
     """The snapshots of an hour, the last before it and the first after it."""
     earlier = [snapshot for snapshot in snapshots if snapshot.taken_at < hour][-1:]
     inside = [snapshot for snapshot in snapshots if hour <= snapshot.taken_at < hour + HOUR]
     later = [snapshot for snapshot in snapshots if snapshot.taken_at >= hour + HOUR][:1]
     return [*earlier, *inside, *later]
+
+
+def _known(snapshots: Sequence[StoredSnapshot]) -> KnownTime:
+    """The last of the snapshots only ends what is known of the one before it."""
+    times = (
+        [micros(at) for at in of] for of in zip(*((each.taken_at, each.known_until) for each in snapshots), strict=True)
+    )
+    return known_time(*(np.array(of, np.int64) for of in times))
 
 
 def _lasted(known: KnownTime, start: Int64s, end: Int64s) -> Int64s:
@@ -187,8 +159,8 @@ def _refusal_rows(hour: datetime, spans: Spans, known: KnownTime) -> Rows:
                 {
                     "hour": hour,
                     "topic": topic,
-                    "since": _time(since),
-                    "until": _time(until),
+                    "since": time_of(since),
+                    "until": time_of(until),
                     "partitions": partitions,
                     "racks_missing": sorted(missing),
                 },
@@ -197,11 +169,9 @@ def _refusal_rows(hour: datetime, spans: Spans, known: KnownTime) -> Rows:
 
 def _known_parts(known: KnownTime, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The parts of a span that snapshots say something of."""
-    for since, until in pairwise(known.times.tolist()):
-        sure = min(until, since + known.longest, end)
-        begins = max(since, start)
-        if begins < sure:
-            yield begins, sure
+    for since, until in zip(known.times.tolist(), known.ends.tolist(), strict=False):
+        if max(since, start) < min(until, end):
+            yield max(since, start), min(until, end)
 
 
 def _joined(
@@ -223,7 +193,3 @@ def _joined(
         missing_racks |= racks.get(at, set())
         if not held:
             yield since, at, most, frozenset(missing_racks)
-
-
-def _time(at: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=at)

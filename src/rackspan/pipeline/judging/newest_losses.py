@@ -12,13 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 import pyarrow as pa
 
 from rackspan.audit import ClusterPolicies, RackLosses, rack_losses, snapshot_batch
 from rackspan.ends import joined_within
 from rackspan.errors import RackspanError
-from rackspan.pipeline.changes.at_each_snapshot import known_after
 from rackspan.pipeline.delta.table import data_files, read_files
 from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import read_snapshots
@@ -27,9 +25,6 @@ from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 if TYPE_CHECKING:
     from rackspan.prometheus_metrics.rack_losses import ClusterLosses
-
-TIMES_KEPT: Final = 100
-"""Times of snapshots of a cluster by which its period is known, the newest ones."""
 
 DAYS_READ: Final = 2
 """The days with snapshots, the newest ones, that are looked through when a follow begins."""
@@ -40,13 +35,12 @@ AT_ONCE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """The newest snapshot of a cluster. `times` are those of its newest snapshots, in order, in seconds since 1970.
+    """The newest snapshot of a cluster.
 
     `losses` are those at `judged`, the newest snapshot that was judged: None if it could not be.
     """
 
     stored: StoredSnapshot
-    times: tuple[float, ...]
     judged: StoredSnapshot | None = None
     losses: RackLosses | None = None
 
@@ -57,9 +51,7 @@ class _Newest:
 
     def known_at(self, now: datetime) -> RackLosses | None:
         """The losses, unless their snapshot says nothing of that time any more."""
-        if self.judged is None or (now - self.judged.taken_at).total_seconds() > known_after(self.times):
-            return None
-        return self.losses
+        return None if self.judged is None or now > self.judged.known_until else self.losses
 
 
 class NewestLosses:
@@ -101,17 +93,11 @@ class NewestLosses:
     def add_stored(self, warehouse: Warehouse) -> None:
         """Take in the clusters that have snapshots in the newest days of a warehouse."""
         try:
-            times = dict(_newest_times(warehouse))
-            markers = read_markers(warehouse, skip_damaged=True)
-            stored = markers.named(identity for identity, _ in times.values())
+            stored = read_markers(warehouse, skip_damaged=True).named(_newest_ids(warehouse))
         except RackspanError as error:
             self._warn(f"metrics of losses: {error}")
             return
-        with self._lock:
-            for snapshot in stored:
-                newest = _followed(self._newest.get(snapshot.cluster_id), snapshot)
-                more = times[snapshot.cluster_id][1]
-                self._newest[snapshot.cluster_id] = replace(newest, times=_newest_of({*newest.times, *more}))
+        self.add(stored)
 
     def add(self, snapshots: Iterable[StoredSnapshot]) -> None:
         """Take in snapshots, in any order. They are judged by `judge`."""
@@ -171,37 +157,20 @@ class NewestLosses:
 def _followed(newest: _Newest | None, snapshot: StoredSnapshot) -> _Newest:
     """The newest snapshot of a cluster after one more has come, which may be a late one."""
     if newest is None:
-        return _Newest(snapshot, (snapshot.taken_at.timestamp(),))
-    times = _newest_of({*newest.times, snapshot.taken_at.timestamp()})
+        return _Newest(snapshot)
     if snapshot.taken_at <= newest.stored.taken_at:
-        return replace(newest, times=times)
+        return newest
     same = snapshot.unchanged and newest.judged is not None and snapshot.base_id == newest.judged.snapshot_id
-    return replace(newest, stored=snapshot, times=times, judged=snapshot if same else newest.judged)
+    return replace(newest, stored=snapshot, judged=snapshot if same else newest.judged)
 
 
-def _newest_of(times: Iterable[float]) -> tuple[float, ...]:
-    return tuple(sorted(times)[-TIMES_KEPT:])
-
-
-def _newest_times(warehouse: Warehouse) -> Iterator[tuple[str, tuple[str, tuple[float, ...]]]]:
-    """For each cluster of the newest days its newest snapshot, by id, and the times of its newest ones."""
+def _newest_ids(warehouse: Warehouse) -> list[str]:
+    """The newest snapshot of each cluster of the newest days, by id: ids sort by time."""
     table = existing_table(warehouse, SNAPSHOTS.name)
     files = [file for file in data_files(table) if file.day is not None]
     days = sorted({file.day for file in files if file.day is not None})[-DAYS_READ:]
-    schema = pa.schema([SNAPSHOTS.schema.field(name) for name in ("cluster_id", "snapshot_id", "taken_at")])
+    schema = pa.schema([SNAPSHOTS.schema.field(name) for name in ("cluster_id", "snapshot_id")])
     batches = read_files(table, [file for file in files if file.day in days], schema)
-    rows = pa.Table.from_batches(batches, schema).combine_chunks()
-    if not len(rows):
-        return
-    clusters = rows["cluster_id"].combine_chunks().dictionary_encode()
-    codes = clusters.indices.to_numpy(zero_copy_only=False)
-    micros = rows["taken_at"].cast(pa.int64()).to_numpy()
-    order = np.lexsort((micros, codes))
-    ends = np.append(np.flatnonzero(np.diff(codes[order])) + 1, len(order))
-    start = 0
-    for end in ends.tolist():
-        of_cluster = order[start:end][-TIMES_KEPT:]
-        last = int(of_cluster[-1])
-        times = tuple(micros[of_cluster] / 1e6)
-        yield clusters.dictionary[int(codes[last])].as_py(), (rows["snapshot_id"][last].as_py(), times)
-        start = end
+    newest = pa.Table.from_batches(batches, schema).group_by("cluster_id").aggregate([("snapshot_id", "max")])
+    ids: list[str] = newest.column("snapshot_id_max").to_pylist()
+    return ids

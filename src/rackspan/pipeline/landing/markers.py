@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.changes.known_time import with_known_until
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files, rows_by_day, snapshot_counts
 from rackspan.pipeline.landing.rows import time_text
 from rackspan.pipeline.schemas import SNAPSHOTS
@@ -43,6 +44,7 @@ class StoredSnapshot:
     partitions: int
     longest_list: int
     members: str
+    known_until: datetime
     partial: tuple[str, ...] = ()
     base_id: str | None = None
     root_id: str | None = None
@@ -70,6 +72,8 @@ class Markers:
     """Which snapshots count; every one where it is None."""
     read: dict[str, Sequence[StoredSnapshot]] = field(default_factory=dict)
     """The snapshots of data files that were read, by path."""
+    filled: dict[str, datetime] = field(default_factory=dict)
+    """`known_until` of every snapshot, by id, read only if some were stored without it."""
 
     def count_by_day(self) -> Mapping[date, int]:
         """How many snapshots each day has, from the log alone."""
@@ -151,12 +155,13 @@ class Markers:
 
     def _read(self, files: Sequence[DataFile]) -> list[StoredSnapshot]:
         stored = (
-            snapshot for file in files for snapshot in self._of_file(file) if snapshot.snapshot_id not in self.hidden
+            snapshot for file in files for snapshot in self.of_file(file) if snapshot.snapshot_id not in self.hidden
         )
         chosen = stored if self.chosen is None else filter(self.chosen, stored)
         return sorted(chosen, key=lambda snapshot: (snapshot.cluster_id, snapshot.taken_at))
 
-    def _of_file(self, file: DataFile) -> Sequence[StoredSnapshot]:
+    def of_file(self, file: DataFile) -> Sequence[StoredSnapshot]:
+        """The snapshots of a file, hidden ones too; none of a damaged file that is left out."""
         if file.path not in self.read:
             try:
                 if self.damaged is not None:
@@ -167,11 +172,30 @@ class Markers:
                     raise
                 self.damaged[f"{SNAPSHOTS.name}/{file.path}"] = str(error)
                 return ()
-            self.read[file.path] = [_stored(row) for row in rows]
+            self.read[file.path] = [
+                _stored(row, row["known_until"] or self._filled(row["snapshot_id"])) for row in rows
+            ]
         return self.read[file.path]
 
+    def _filled(self, identity: str) -> datetime:
+        """`known_until` of a snapshot that was stored without it, by all that are stored."""
+        if identity not in self.filled:
+            schema = pa.schema([READ.field(name) for name in ("cluster_id", "taken_at", "snapshot_id", "known_until")])
+            parts = [pa.Table.from_batches(self._batches(file, schema), schema) for file in self.files]
+            rows = with_known_until(pa.concat_tables(parts))
+            self.filled.update(zip(*(rows.column(name).to_pylist() for name in schema.names[2:]), strict=True))
+        return self.filled[identity]
 
-def _stored(row: Mapping[str, Any]) -> StoredSnapshot:
+    def _batches(self, file: DataFile, schema: pa.Schema) -> list[pa.RecordBatch]:
+        try:
+            return list(read_files(self.table, [file], schema))
+        except InvalidWarehouse:
+            if self.damaged is None:
+                raise
+            return []
+
+
+def _stored(row: Mapping[str, Any], known_until: datetime) -> StoredSnapshot:
     return StoredSnapshot(
         row["snapshot_id"],
         row["cluster_id"],
@@ -181,6 +205,7 @@ def _stored(row: Mapping[str, Any]) -> StoredSnapshot:
         row["partitions"],
         row["longest_list"],
         row["members"],
+        known_until.astimezone(UTC),
         tuple(row["partial"] or ()),
         row["base_id"],
         row["root_id"],

@@ -100,6 +100,8 @@ class NewSnapshot:
     base: Base | None = None
     reading: ClusterReading | None = None
     """The reading that was taken with it."""
+    known_until: datetime | None = None
+    """Until when it says something; None leaves that to those who read it."""
 
     @cached_property
     def tables(self) -> SnapshotTables:
@@ -134,7 +136,7 @@ def landing_rows(snapshots: Iterable[NewSnapshot]) -> dict[str, pa.Table]:
         stored = {**(new.tables if new.base is None else new.base.differences(new.tables)), **of_reading}
         for name, rows in stored.items():
             parts[name].append(_keyed(rows, LANDING[name], new.snapshot, new.identity))
-        parts["snapshots"].append(marker_row(new.identity, new.snapshot, stored, new.base))
+        parts["snapshots"].append(marker_row(new.identity, new.snapshot, stored, new.base, new.known_until))
     return {name: pa.concat_tables(ones) for name, ones in parts.items() if ones}
 
 
@@ -144,9 +146,15 @@ def content(snapshot: ClusterSnapshot) -> SnapshotTables:
     return {name: tables[name] for name in ("brokers", "topics", "partitions")}
 
 
-def marker_row(identity: str, snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None = None) -> pa.Table:
+def marker_row(
+    identity: str,
+    snapshot: ClusterSnapshot,
+    stored: SnapshotTables,
+    base: Base | None = None,
+    known_until: datetime | None = None,
+) -> pa.Table:
     """The row in `snapshots` of a snapshot with these rows in the other tables."""
-    return _keyed(_marker(snapshot, stored, base), LANDING["snapshots"], snapshot, identity)
+    return _keyed(_marker(snapshot, stored, base, known_until), LANDING["snapshots"], snapshot, identity)
 
 
 def marker_transaction(cluster_id: str, taken_at: datetime) -> str:
@@ -170,7 +178,9 @@ def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
     )
 
 
-def _marker(snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None) -> pa.Table:
+def _marker(
+    snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None, known_until: datetime | None
+) -> pa.Table:
     rows = snapshot.partitions
     longest = max(int((lists >= 0).sum(axis=1).max(initial=0)) for lists in (rows.replicas, rows.isr))
     columns = {
@@ -192,6 +202,7 @@ def _marker(snapshot: ClusterSnapshot, stored: SnapshotTables, base: Base | None
             base and not any(len(stored[table.name]) for table in CONTENT) and base.members == members_hash(snapshot)
         ],
         "stored_rows": [[(name, len(rows)) for name, rows in stored.items()]],
+        "known_until": [known_until],
     }
     schema = LANDING["snapshots"].schema
     return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})

@@ -14,12 +14,15 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rackspan.errors import InvalidSnapshot, InvalidWarehouse
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse, WarehouseBusy
+from rackspan.model.snapshot import ClusterSnapshot, known_until
+from rackspan.pipeline.changes.known_time import DISTANCES, NOT_STORED, filled, micros, time_of
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, NewFile, append, commit, new_files
+from rackspan.pipeline.delta.table import DataFile, add_columns, read_files
 from rackspan.pipeline.landing.bases import Bases
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.read import ids_with_rows, read_snapshot
@@ -58,18 +61,20 @@ def store_all(
     warehouse: Warehouse,
     bases: Bases | None = None,
     readings: Mapping[int, ClusterReading] = MappingProxyType({}),
+    period_seconds: float | None = None,
 ) -> list[SnapshotLocation | InvalidSnapshot]:
     """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`.
 
     Of a snapshot that can build on one of `bases`, which are brought up to date, only what differs is stored; without `bases` each
     is stored whole. `readings` were taken with some of the snapshots, by their places.
+    `period_seconds` is how often the collector takes one; without it that follows from the times of the snapshots before each.
     """
     for _ in range(ATTEMPTS):
         markers = read_markers(warehouse)
         newest = None if bases is None else _still_stored(bases, markers)
         outcomes, new = _judged(snapshots, markers, warehouse, newest, readings)
         try:
-            _append_all(new, markers, warehouse)
+            _append_all(_with_known_until(new, markers, period_seconds), markers, warehouse)
         except ConcurrentTransactionError:
             continue
         if bases is not None and newest is not None:
@@ -78,6 +83,37 @@ def store_all(
     raise InvalidWarehouse(
         f"{warehouse.root}: other collectors store the same snapshots all the time; stop one of them"
     )
+
+
+def store_known_until(warehouse: Warehouse) -> None:
+    """Store `known_until` of the snapshots that an earlier rackspan stored without it, so that nobody makes it again.
+
+    Errors: InvalidWarehouse; WarehouseBusy where somebody else replaces files of `snapshots`.
+    """
+    markers = read_markers(warehouse, skip_damaged=True)
+    column = pa.schema([SNAPSHOTS.schema.field("known_until")])
+    removed: list[DataFile] = []
+    added: list[NewFile] = []
+    for file in markers.files:
+        stored = {snapshot.snapshot_id: snapshot for snapshot in markers.of_file(file)}
+        known = pa.Table.from_batches(read_files(markers.table, [file] if stored else [], column), column)
+        if not known["known_until"].null_count:
+            continue
+        if not removed:
+            add_columns(markers.table, SNAPSHOTS.declared)
+        rows = pa.Table.from_batches(read_files(markers.table, [file], SNAPSHOTS.schema), SNAPSHOTS.schema)
+        until = [stored[identity].known_until for identity in rows["snapshot_id"].to_pylist()]
+        place = rows.column_names.index("known_until")
+        rows = rows.set_column(place, column.field(0), pa.array(until, column.field(0).type))
+        added += new_files(markers.table, rows)
+        removed.append(file)
+    if removed:
+        try:
+            commit(markers.table, added, {}, removed=removed)
+        except ConcurrentTransactionError:
+            raise WarehouseBusy(
+                f"{warehouse.root}: another program changes table {SNAPSHOTS.name} at the same time; run again"
+            ) from None
 
 
 def _still_stored(bases: Bases, markers: Markers) -> Bases:
@@ -119,6 +155,41 @@ def _judged(
         else:
             outcomes.append(_differs(warehouse, kept))
     return outcomes, new
+
+
+def _with_known_until(
+    new: Mapping[str, NewSnapshot], markers: Markers, period_seconds: float | None
+) -> dict[str, NewSnapshot]:
+    """New snapshots with the time until which each says something: by the period, or by what is stored now before each."""
+    keys = {identity: snapshot_key(added.snapshot) for identity, added in new.items()}
+    if period_seconds is not None:
+        until = {identity: known_until(taken_at, period_seconds) for identity, (_, taken_at) in keys.items()}
+    else:
+        until = _by_distances(keys, markers) if keys else {}
+    return {identity: replace(added, known_until=until[identity]) for identity, added in new.items()}
+
+
+def _by_distances(keys: Mapping[str, tuple[str, datetime]], markers: Markers) -> dict[str, datetime]:
+    """The same by the distances between the snapshots before each, new ones among them."""
+    times: dict[str, set[datetime]] = {}
+    for cluster_id, taken_at in keys.values():
+        times.setdefault(cluster_id, set()).add(taken_at)
+    ends = [end(each) for each in times.values() for end in (min, max)]
+    near = markers.between(min(ends), max(ends))
+    firsts = {cluster_id: min(of_cluster) for cluster_id, of_cluster in times.items()}
+    for _ in range(DISTANCES):
+        before = markers.before(firsts) if firsts else {}
+        near += before.values()
+        firsts = {cluster_id: snapshot.taken_at for cluster_id, snapshot in before.items()}
+    for snapshot in near:
+        if snapshot.cluster_id in times:
+            times[snapshot.cluster_id].add(snapshot.taken_at)
+    ordered = sorted((cluster_id, taken_at) for cluster_id, of_cluster in times.items() for taken_at in of_cluster)
+    numbers = {cluster_id: number for number, cluster_id in enumerate(times)}
+    clusters = np.array([numbers[cluster_id] for cluster_id, _ in ordered], np.int64)
+    at = np.array([micros(taken_at) for _, taken_at in ordered], np.int64)
+    until = dict(zip(ordered, filled(clusters, at, np.full(len(at), NOT_STORED)).tolist(), strict=True))
+    return {identity: time_of(until[key]) for identity, key in keys.items()}
 
 
 def _append_all(new: Mapping[str, NewSnapshot], markers: Markers, warehouse: Warehouse) -> None:

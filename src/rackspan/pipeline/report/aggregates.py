@@ -42,9 +42,6 @@ def durability_sums(read: ReadColumns, latest: Mapping[str, int]) -> dict[str, D
         for cluster, at, topic, state, count in _counted(recent, ("cluster_id", "taken_at", "topic", "state")):
             if at == latest[cluster]:
                 sums[cluster].topics[topic][state] += count
-    for cluster, at in latest.items():
-        # A latest snapshot without partitions has no rows.
-        sums[cluster].points.setdefault(at, Counter())
     return sums
 
 

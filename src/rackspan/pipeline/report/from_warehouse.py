@@ -8,16 +8,18 @@ from types import MappingProxyType
 from rackspan.audit.policy import ClusterPolicies
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.pipeline.changes.at_each_snapshot import by_cluster
+from rackspan.pipeline.changes.known_time import micros
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.names import how_to_restore, shown_names
 from rackspan.pipeline.landing.read import Damage, find_damage, read_snapshots
-from rackspan.pipeline.report.summaries import Tables, summarize
+from rackspan.pipeline.report.summaries import KnownUntil, Tables, summarize
 from rackspan.pipeline.report.traffic_sums import HourTables, first_hour, traffic_reports
 from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, SNAPSHOTS
 from rackspan.pipeline.schemas.hours import ADVICE, BILL, TRAFFIC
 from rackspan.pipeline.schemas.readings import READINGS
-from rackspan.pipeline.table import how_to_repair, table_files
+from rackspan.pipeline.table import TableFiles, how_to_repair, table_files
 from rackspan.pipeline.warehouse import Warehouse, naming_check
 from rackspan.report.data import ReportData
 from rackspan.report.traffic import TrafficReport
@@ -42,16 +44,25 @@ def report_data(
             f"run rackspan pipeline run --warehouse {warehouse.root}"
         )
     with naming_check(warehouse):
+        durability, findings, impact, drift = (
+            table_files(warehouse, table, run, left_out)
+            for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+        )
         tables = Tables(
-            *(
-                table_files(warehouse, table, run, left_out).read
-                for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-            )
+            durability.read, findings.read, impact.read, drift.read, _known_until(durability), _known_until(impact)
         )
         latest = latest_snapshots(warehouse, run, left_out)
         data = summarize(tables, latest, policies)
         data = data.with_traffic(_traffic(warehouse, run, latest, left_out))
         return run, data.named({**_stored_names(warehouse, left_out), **names})
+
+
+def _known_until(files: TableFiles) -> Mapping[str, KnownUntil]:
+    """Until when the snapshots with rows in a table say something, by cluster."""
+    return {
+        cluster_id: {micros(snapshot.taken_at): micros(snapshot.known_until) for snapshot in of_cluster}
+        for cluster_id, of_cluster in by_cluster(files.visible).items()
+    }
 
 
 def _stored_names(warehouse: Warehouse, left_out: Callable[[str], None] | None) -> Mapping[str, str]:

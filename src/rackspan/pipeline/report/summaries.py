@@ -4,17 +4,19 @@ States and findings are read from the tables; the losses are computed from the l
 `outage` that the CLI calls.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from rackspan import __version__
 from rackspan.audit import ClusterPolicies, RackPolicy, Severity
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot, RackId
-from rackspan.pipeline.changes.at_each_snapshot import known_after
+from rackspan.pipeline.changes.known_time import known_time, micros, time_of
 from rackspan.pipeline.report import aggregates
 from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
 from rackspan.report.data import (
@@ -35,8 +37,10 @@ from rackspan.report.data import (
 )
 from rackspan.report.from_snapshot import present
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROS: Final = 1_000_000
+
+KnownUntil: TypeAlias = Mapping[int, int]
+"""Until when each snapshot of a cluster says something, by when it was taken, in microseconds since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class Tables:
     findings: ReadColumns
     impact: ReadColumns
     drift: ReadColumns
+    known_durability: Mapping[str, KnownUntil]
+    """By cluster, of the snapshots that have their rows of durability."""
+    known_impact: Mapping[str, KnownUntil]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +111,20 @@ def cluster_report(
 def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most: int) -> dict[str, ClusterSummary]:
     """Read the tables. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
     durability = aggregates.durability_sums(tables.durability, at)
+    for cluster_id, sums in durability.items():
+        # A snapshot without partitions has no rows.
+        for taken_at in (*tables.known_durability.get(cluster_id, ()), at[cluster_id]):
+            if taken_at <= at[cluster_id]:
+                sums.points.setdefault(taken_at, Counter())
     findings = aggregates.finding_sums(tables.findings, at)
     losses = aggregates.whole_cluster_losses(tables.impact, at)
     drift = aggregates.drift_sums(tables.drift, at, DRIFT_MAX)
     return {
         cluster_id: ClusterSummary(
-            history=_history(durability[cluster_id].points, points_most),
+            history=_history(durability[cluster_id].points, tables.known_durability.get(cluster_id, {}), points_most),
             topics_at_risk=_topics_at_risk(durability[cluster_id].topics, topics_most),
             findings=_findings(findings[cluster_id], sorted(durability[cluster_id].points)),
-            loss_history=_loss_history(losses[cluster_id]),
+            loss_history=_loss_history(losses[cluster_id], tables.known_impact.get(cluster_id, {})),
             drift=tuple(_drift_group(group, drift_sum) for group, drift_sum in drift[cluster_id][0]),
             drift_groups=drift[cluster_id][1],
         )
@@ -120,16 +132,16 @@ def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most
     }
 
 
-def _history(points: Mapping[int, StateCounter], most: int) -> History:
+def _history(points: Mapping[int, StateCounter], known: KnownUntil, most: int) -> History:
     """The history in numbers, and at most `most` of its points."""
     counted = [(at, _counts(points[at])) for at in sorted(points)]
     times = [at for at, _ in counted]
-    seconds = _lasting(times)
+    seconds = _lasting(times, known)
     return History(
         snapshots=len(counted),
-        first_taken_at=_timestamp(counted[0][0]),
-        last_taken_at=_timestamp(counted[-1][0]),
-        points=tuple(HistoryPoint(_timestamp(at), counts) for at, counts in _drawn(counted, most)),
+        first_taken_at=time_of(counted[0][0]),
+        last_taken_at=time_of(counted[-1][0]),
+        points=tuple(HistoryPoint(time_of(at), counts) for at, counts in _drawn(counted, most)),
         states=tuple(
             _state_time(state, counted, seconds) for state in AT_RISK if any(counts.of(state) for _, counts in counted)
         ),
@@ -141,10 +153,10 @@ def _history(points: Mapping[int, StateCounter], most: int) -> History:
     )
 
 
-def _lasting(times: Sequence[int]) -> list[float]:
-    """The seconds until the next time, 0 for the last; after a gap only those for which a snapshot says anything."""
-    longest = known_after([at / MICROS for at in times])
-    return [*(min(seconds, longest) for seconds in _apart(times)), 0.0]
+def _lasting(times: Sequence[int], known: KnownUntil) -> list[float]:
+    """The seconds until the next time, 0 for the last; before a gap only those of which a snapshot says anything."""
+    of_cluster = known_time(np.array(times, np.int64), np.array([known.get(at, at) for at in times], np.int64))
+    return [*(of_cluster.lasted / MICROS).tolist(), 0.0]
 
 
 def _apart(times: Sequence[int]) -> list[float]:
@@ -173,7 +185,7 @@ def _state_time(
 ) -> StateTime:
     most_at, most = max(counted, key=lambda point: (point[1].of(state), -point[0]))
     lasted = sum(lasts for (_, counts), lasts in zip(counted, seconds, strict=True) if counts.of(state))
-    return StateTime(state, most.of(state), _timestamp(most_at), lasted)
+    return StateTime(state, most.of(state), time_of(most_at), lasted)
 
 
 def _topics_at_risk(topics: Mapping[str, StateCounter], most: int) -> dict[str, StateCounts]:
@@ -196,8 +208,8 @@ def _findings(sums: Mapping[tuple[str, str], FindingSum], times: Sequence[int]) 
             findings=found.findings,
             topics=len(found.topics),
             snapshots=len(found.snapshots),
-            last_found_at=_timestamp(found.last_found),
-            since=_timestamp(since) if (since := _since(found.snapshots, times)) is not None else None,
+            last_found_at=time_of(found.last_found),
+            since=time_of(since) if (since := _since(found.snapshots, times)) is not None else None,
             **dict(zip(FOUND, found.example, strict=True)),
         )
         for (constraint, severity), found in sums.items()
@@ -215,12 +227,12 @@ def _since(having: Set[int], times: Sequence[int]) -> int | None:
     return since
 
 
-def _loss_history(rows: Iterable[Mapping[str, Any]]) -> tuple[LossHistory, ...]:
+def _loss_history(rows: Iterable[Mapping[str, Any]], known: KnownUntil) -> tuple[LossHistory, ...]:
     """The racks whose loss was not survived for longest come first."""
     rows = list(rows)
     # Every snapshot has one row for the loss of no rack; these give the duration of each snapshot.
     times = sorted({row["taken_at"] for row in rows if not row["lost_racks"]})
-    seconds = dict(zip(times, _lasting(times), strict=True)) if times else {}
+    seconds = dict(zip(times, _lasting(times, known), strict=True)) if times else {}
     by_rack: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
         if len(row["lost_racks"]) == 1:
@@ -239,7 +251,7 @@ def _loss_of_rack(rack: str, rows: Sequence[Mapping[str, Any]], seconds: Mapping
         snapshots=len(rows),
         not_survived=len(failed),
         seconds_not_survived=sum(seconds[at] for at in sorted(failed)),
-        last_at=_timestamp(max(failed)) if failed else None,
+        last_at=time_of(max(failed)) if failed else None,
         **most,
     )
 
@@ -248,7 +260,7 @@ def _drift_group(group: Sequence[Any], drift_sum: DriftSum) -> DriftGroup:
     at, change, cause, cause_broker, *_ = group
     topic, partition, broker, before, after = drift_sum.example
     return DriftGroup(
-        _timestamp(at),
+        time_of(at),
         change,
         drift_sum.changes,
         len(drift_sum.topics),
@@ -270,13 +282,9 @@ def _counts(states: StateCounter) -> StateCounts:
     return StateCounts(**{state.field: states[state.value] for state in DurabilityState})
 
 
-def _timestamp(micros: int) -> datetime:
-    return EPOCH + timedelta(microseconds=micros)
-
-
 def _micros(cluster_id: str, snapshot: ClusterSnapshot) -> int:
     if snapshot.taken_at is None:
         raise InvalidSnapshot(
             f"cluster {cluster_id!r}: its latest snapshot has no taken_at; collect it again with rackspan pipeline collect"
         )
-    return (snapshot.taken_at - EPOCH) // timedelta(microseconds=1)
+    return micros(snapshot.taken_at)

@@ -18,6 +18,7 @@ from rackspan.pipeline.schemas.columns import (
     CLUSTER_ID,
     GONE,
     KEYS,
+    KNOWN_UNTIL,
     LEADER_SURGE,
     RACK,
     RACK_NAMES,
@@ -115,6 +116,7 @@ SNAPSHOTS: Final = landing_table(
             "How many rows it has in each of the landing tables, those of readings only if it was stored with one; null in rows of before this column, which are whole.",
             True,
         ),
+        KNOWN_UNTIL,
     ),
 )
 
@@ -363,6 +365,7 @@ JUDGED: Final = Table(
             "The snapshot that its rows differ from: the one before it on the same day; null where all of its rows are stored.",
             True,
         ),
+        KNOWN_UNTIL,
         RUN_ID,
     ),
 )

@@ -75,6 +75,13 @@ SNAPSHOT_ID: Final = TableColumn(
     pa.string(),
     "The snapshot: its time, and a hash of its content. Rows belong to a snapshot that is stored completely exactly if `snapshots` has its id.",
 )
+KNOWN_UNTIL: Final = TableColumn(
+    "known_until",
+    TIMESTAMP,
+    "Until when the snapshot says something, if none follows: three periods of its collector after it was taken, or of the median of the ten distances "
+    "between snapshots of the cluster before it, an hour for the first. Made once, when it is stored; null in rows of before this column.",
+    True,
+)
 RUN_ID: Final = TableColumn("run_id", pa.string(), "The run that wrote the row, as in the table `runs`.")
 SCHEMA_VERSION: Final = TableColumn(
     "schema_version", pa.int32(), "The version of this table that the row was written by."

@@ -64,7 +64,7 @@ TRAFFIC: Final = hourly_table(
             "cut off, or offsets that could not be read leave a part unknown.",
         ),
     ),
-    version=2,
+    version=3,
 )
 
 BILL: Final = hourly_table(
@@ -83,7 +83,7 @@ BILL: Final = hourly_table(
         TableColumn("currency", pa.string(), "The currency of the price file."),
         TableColumn("reason", pa.string(), "Why the price is not known; null where it is.", True),
     ),
-    version=2,
+    version=3,
 )
 
 GROUPS: Final = hourly_table(
@@ -287,9 +287,9 @@ ADVICE: Final = hourly_table(
 DURABILITY_TIME: Final = hourly_table(
     "durability_time",
     "The seconds of each hour in which a partition was not `ok`, and in which the loss of a rack would not have been survived. An hour has "
-    "rows once its cluster has a snapshot after it. A state lasts until the next snapshot, but no longer than three periods (the "
-    "median time between the snapshots that concern the hour): what is beyond that is `unknown`. The rest of the seconds that "
-    "are `known` a partition was `ok`, or not there.",
+    "rows once its cluster has a snapshot after it. A state lasts until the next snapshot, but not beyond `known_until` of its own: what is beyond that is "
+    "`unknown`. `known` and `unknown` add up to the seconds of the hour, from the first snapshot of the cluster on. The rest of the seconds "
+    "that are `known` a partition was `ok`, or not there.",
     ("topic", "partition", "state", "lost_rack"),
     (
         TableColumn("topic", pa.string(), "The topic; null in rows about the cluster.", True),
@@ -309,6 +309,7 @@ DURABILITY_TIME: Final = hourly_table(
         ),
         TableColumn("seconds", pa.float64(), "The seconds of the hour."),
     ),
+    version=2,
 )
 
 REFUSALS: Final = hourly_table(
@@ -329,6 +330,7 @@ REFUSALS: Final = hourly_table(
             "racks_missing", RACK_NAMES, "The racks of their replicas without a replica in sync, sorted by name."
         ),
     ),
+    version=2,
 )
 
 HOURLY: Final[Mapping[str, Table]] = {
