@@ -13,11 +13,13 @@ from rackspan.audit import RackPolicy
 from rackspan.demo.fleet import FleetFault, SyntheticFleet, synthetic_fleet
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.pipeline.advised import _advice, advise_stored
+from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.report.from_warehouse import report_data
 from rackspan.pipeline.warehouse import Warehouse
 from rackspan.text import utc_text
 from tests.cli.conftest import Ran, cli  # noqa: F401 - a fixture
 from tests.pipeline import plain_build
+from tests.pipeline.examples import NOON, small
 from tests.pipeline.readings import store_readings
 
 pytestmark = pytest.mark.slow
@@ -61,6 +63,22 @@ def test_a_risk_has_the_seconds_of_its_worst_partition(fleet: SyntheticFleet, wa
     (seconds,) = [each.seconds_at_risk for each in found if each.advice.topic == fault.topic]
     # Each partition is in one rack all the time, and hours end with a snapshot after them.
     assert seconds == HOURS * 3600
+
+
+def test_a_risk_of_the_cluster_has_not_the_time_that_is_known_for_time_at_risk(tmp_path: Path) -> None:
+    """Two hours with nothing at risk, then a quorum of one controller."""
+    made = pipeline.create_warehouse(tmp_path / "w")
+    safe = [small(taken_at=NOON + timedelta(minutes=20 * number)) for number in range(7)]
+    for number, snapshot in enumerate(safe):
+        rows = snapshot.partitions
+        isr = rows.isr.copy()
+        isr[1] = rows.replicas[1]
+        safe[number] = replace(snapshot, partitions=replace(rows, isr=isr))
+    safe[-1] = replace(safe[-1], controllers=safe[-1].controllers[:1])
+    store_all(safe, made)
+    plain_build.refresh(made)
+    _, found, *_ = advise_stored(made, RackPolicy())
+    assert [each.seconds_at_risk for each in found if each.advice.topic is None] == [None]
 
 
 def test_the_table_has_what_the_pure_functions_find(fleet: SyntheticFleet, warehouse: Warehouse) -> None:

@@ -25,7 +25,7 @@ from rackspan.pipeline.warehouse import Warehouse, naming_check
 RISK_DAYS: Final = 30
 """Seconds at risk are counted from so many days before the newest snapshot on."""
 
-_NOT_AT_RISK: Final = ("ok", "unknown")
+_NOT_AT_RISK: Final = ("ok", "known", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
