@@ -52,6 +52,14 @@ def moved(snapshot: ClusterSnapshot, request: ReassignmentRequest) -> dict[tuple
 IN_ONE_RACK = [[3, 6], [6, 3], [1, 4], [4, 1]]
 
 
+def test_leaders_of_topics_that_stay_count_where_the_others_are_made_even() -> None:
+    """Broker 1 leads four that stay. Of the six that others could lead it keeps none, brokers 2 and 3 get three each."""
+    there = moved(cluster([[1, 4]] * 4, [[1, 2, 3]] * 6), ReassignmentRequest())
+    led = [there.get((SPREAD, number), (1, 2, 3))[0] for number in range(6)]
+    assert sorted(led) == [2, 2, 2, 3, 3, 3]
+    assert {name for name, _ in there} == {SPREAD}
+
+
 @pytest.mark.parametrize("request_", [ReassignmentRequest(), ReassignmentRequest(balance=True)])
 def test_a_topic_that_may_be_in_one_rack_stays_there_and_others_are_spread(request_: ReassignmentRequest) -> None:
     there = moved(cluster(IN_ONE_RACK, [[3, 6]]), request_)

@@ -1,6 +1,6 @@
 """Goals: what is better when met. A goal that is missed is a warning, and only where an operator should act.
 
-Excluded brokers have no share: the others are levelled among themselves. In order of rank: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion to its
+Excluded brokers have no share: the others are levelled among themselves. In order of rank: leaders per broker above those that no plan moves, replicas per broker at the water-fill bound, leaders per rack in proportion to its
 brokers, bytes per broker, and leaders that are not the preferred ones. Test: tests/audit/test_goals.py.
 """
 
@@ -21,7 +21,7 @@ from rackspan.audit.findings import (
     or_else,
     plan_of,
 )
-from rackspan.audit.loads import BrokerLoads, replica_bound
+from rackspan.audit.loads import BrokerLoads, even_leaders, replica_bound
 from rackspan.model import Bools, Int64s, even_spread, shown
 from rackspan.text import count_noun, human_bytes, noun_and_ids
 
@@ -47,16 +47,13 @@ class Goal:
 
 
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
-    open_ = ~members.excluded
-    even = -(-int(loads.preferred[open_].sum()) // max(1, int(open_.sum())))
-    # What leader.racks requires is not uneven: `reassign plan` leaves it where it is.
     return _above(
         members,
-        np.where(loads.preferred > loads.preferred_required, loads.preferred, 0),
-        even,
+        loads.preferred,
+        even_leaders(members, loads),
         "is preferred leader of",
         lambda most: count_noun(most, "partition"),
-        f"{even} would be even",
+        lambda even: f"{even} would be even",
     )
 
 
@@ -65,23 +62,21 @@ def _replicas_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     return _above(
         members,
         loads.movable,
-        bound,
+        np.full(len(loads.movable), bound),
         "holds",
         lambda most: count_noun(most, "replica"),
-        f"{count_noun(bound, 'is', plural='are')} possible with racks kept",
+        lambda most: f"{count_noun(most, 'is', plural='are')} possible with racks kept",
     )
 
 
 def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     rack_map = members.rack_map
     racked = (rack_map.rack_codes >= 0) & ~members.excluded
-    sizes = np.bincount(rack_map.rack_codes[racked], minlength=len(rack_map.racks))
     codes, count = rack_map.rack_codes[racked], len(rack_map.racks)
-    led = np.bincount(codes, loads.preferred[racked], count).astype(np.int64)
-    required = np.bincount(codes, loads.preferred_required[racked], count).astype(np.int64)
-    # In proportion: each broker of the rack leads as many as an even cluster gives its busiest.
-    share = sizes * -(-int(led.sum()) // max(1, int(sizes.sum())))
-    over = (led > share * TOLERANCE + 1) & (led > required)
+    led, share = (
+        np.bincount(codes, of[racked], count).astype(np.int64) for of in (loads.preferred, even_leaders(members, loads))
+    )
+    over = led > share * TOLERANCE + 1
     if not over.any():
         return None
     worst = int(np.argmax(np.where(over, led - share, -1)))
@@ -96,7 +91,14 @@ def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
-    return _above(members, loads.movable_bytes, even, "holds", human_bytes, f"{human_bytes(even)} would be even")
+    return _above(
+        members,
+        loads.movable_bytes,
+        np.full(len(loads.movable_bytes), even),
+        "holds",
+        human_bytes,
+        lambda most: f"{human_bytes(most)} would be even",
+    )
 
 
 def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
@@ -179,14 +181,20 @@ def _ending(broker: int, *, cordoned: bool) -> str:
 
 
 def _above(
-    members: ClusterMembers, held: Int64s, even: int, verb: str, load: Callable[[int], str], expected: str
+    members: ClusterMembers,
+    held: Int64s,
+    even: Int64s,
+    verb: str,
+    load: Callable[[int], str],
+    expected: Callable[[int], str],
 ) -> str | None:
-    """The broker farthest above `even` and its load in words; None where no broker is above it."""
+    """The broker farthest above its even share, and both loads in words; None where no broker is above it."""
     over = (held > even * TOLERANCE + 1) & ~members.excluded
     if not over.any():
         return None
-    worst = int(np.argmax(np.where(over, held, -1)))
-    return f"broker {members.rack_map.broker_ids[worst]} {verb} {load(int(held[worst]))}, {expected}{_others(over)}"
+    worst = int(np.argmax(np.where(over, held - even, -1)))
+    broker = members.rack_map.broker_ids[worst]
+    return f"broker {broker} {verb} {load(int(held[worst]))}, {expected(int(even[worst]))}{_others(over)}"
 
 
 def _others(over: Bools) -> str:

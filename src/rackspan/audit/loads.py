@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.leader_racks import leader_choices
 from rackspan.audit.policy import SURVIVE_CODES
 from rackspan.model import Bools, Int32s, Int64s, RackMap, any_in_row, even_shares
@@ -21,8 +21,8 @@ class BrokerLoads:
     """One entry a broker, in the order of `RackMap.broker_ids`; `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
     `assigned`: all replicas that Kafka lists. The others are without those of diskless topics and without what is being removed.
-    `preferred`: partitions whose first replica is here. `preferred_required`: those of them that `leader.racks`, or a placement
-    that is left alone, requires here. `preferred_led`: those of them that no
+    `preferred`: partitions whose first replica is here. `preferred_required`: those of them that no plan gives to another broker now.
+    `leadable`: replicas here of all other partitions. `preferred_led`: partitions whose first replica is here, and that no
     election would bring here: led from here, being reassigned, or not in sync here. `failed`: replicas in a failed log directory;
     `failed_last`: those of them without which no replica is in sync. `bytes`: sizes of the
     replicas held, where known. `movable` and `movable_bytes`: replicas and their bytes without those of topics whose placement
@@ -34,6 +34,7 @@ class BrokerLoads:
     leaders: Int64s
     preferred: Int64s
     preferred_required: Int64s
+    leadable: Int64s
     preferred_led: Int64s
     failed: Int64s
     failed_last: Int64s
@@ -58,9 +59,8 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     # Nor where it is not in sync, its log directory has failed, or nothing leads: the election would change nothing.
     electable = any_in_row(batch.isr_up & (batch.isr_index == preferred[:, None])) & (batch.rows.leader >= 0)
     led = (preferred == batch.leader_index) | batch.reassigning | ~electable
-    rows, choices = leader_choices(batch)
-    required = batch.required.left_alone.copy()
-    required[rows[choices[:, :1].any(axis=1)]] = True
+    required = _leaders_required(batch, preferred)
+    held = _per_broker(replicas, brokers)
     # Of a million partitions no second copy is made where all may move.
     alone = batch.required.left_alone
     free = replicas, size_bytes, batch.replication_factor
@@ -72,10 +72,11 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
         leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
         preferred_required=_per_broker(preferred[required], brokers),
+        leadable=held - _per_broker(replicas[required], brokers),
         preferred_led=_per_broker(np.where(led, preferred, -1), brokers),
         failed=_per_broker(np.where(batch.on_failed_log_dir, batch.replica_index, -1).ravel(), brokers),
         failed_last=_per_broker(np.where(_failed_last(batch), batch.replica_index, -1).ravel(), brokers),
-        replicas=_per_broker(replicas, brokers),
+        replicas=held,
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
         movable=_per_broker(movable, brokers),
         movable_bytes=_bytes_per_broker(movable, movable_bytes, brokers),
@@ -126,14 +127,36 @@ def replica_bound(
         least += partitions * floor
         most += partitions * ceil
         total += partitions * min(factor, int(sizes.sum()))
+    # A floor above the level means that some broker of that rack must hold more.
+    floors = -(-least // sizes) if len(sizes) else least
+    return max(fill_level(sizes, least, most, total), int(floors.max(initial=0)))
+
+
+def fill_level(sizes: Int64s, least: Int64s, most: Int64s, total: int) -> int:
+    """The smallest t at which groups of so many brokers, filled to t each but never below `least` or above `most`, hold `total`.
+
+    Shapes (groups,). Bound: log2(total) steps of one pass over the groups.
+    """
     low, high = 0, max(total, 1)
     while low < high:
         middle = (low + high) // 2
-        held = np.minimum(np.maximum(middle * sizes, least), most).sum()
-        # A floor above t means some broker of that rack must hold more than t.
-        fits = held >= total and bool((least <= middle * sizes).all())
+        fits = np.minimum(np.maximum(middle * sizes, least), most).sum() >= total
         low, high = (low, middle) if fits else (middle + 1, high)
     return low
+
+
+def even_leaders(members: ClusterMembers, loads: BrokerLoads) -> Int64s:
+    """How many partitions each broker prefers to lead once a plan has reordered replica lists. Shape (B,), 0 for excluded ones.
+
+    Constraints: a leader that no plan moves stays; a broker leads what it holds, and gets nothing new while it is down.
+    Goal: the least maximum of what can move. Method: water-filling above the leaders that stay.
+    Bound: exact where each leader may move to every broker with a replica left to lead; other replica sets can keep a plan
+        above it. Test: brute force on small clusters (tests/audit/test_loads.py).
+    """
+    most = np.where(members.receiving, loads.preferred_required + loads.leadable, loads.preferred)
+    least, most, total = (np.where(members.excluded, 0, of) for of in (loads.preferred_required, most, loads.preferred))
+    level = fill_level(np.ones(len(least), dtype=np.int64), least, most, int(total.sum()))
+    return np.asarray(np.minimum(np.maximum(level, least), most))
 
 
 def _failed_last(batch: PartitionBatch) -> Bools:
@@ -144,6 +167,23 @@ def _failed_last(batch: PartitionBatch) -> Bools:
     none_up = ~any_in_row(batch.isr_up)
     was_in_sync = listed_in(batch.rows.replicas, batch.rows.isr) | (batch.isr_size == 0)[:, None]
     return np.asarray(batch.on_failed_log_dir & was_in_sync & none_up[:, None])
+
+
+def _leaders_required(batch: PartitionBatch, preferred: Int32s) -> Bools:
+    """Partitions whose preferred leader no plan changes by reordering replicas. Shape (P,).
+
+    Their placement is left alone, `leader.racks` decides, they are being reassigned, nothing leads them, a broker is not
+    listed, or no other replica is on a broker that can get new leaders.
+    """
+    rows, _ = leader_choices(batch)
+    other = batch.staying & (batch.replica_index != preferred[:, None])
+    able = other & np.append(batch.members.receiving, False)[batch.replica_index]
+    unlisted = batch.staying & (batch.replica_index < 0)
+    required = (
+        batch.required.left_alone | batch.reassigning | batch.leaderless | any_in_row(unlisted) | ~any_in_row(able)
+    )
+    required[rows] = True
+    return np.asarray(required)
 
 
 def _first_staying(batch: PartitionBatch) -> Int32s:

@@ -32,6 +32,11 @@ class InPlace:
     leaderless: Int64s
     conflicts: tuple[Conflict, ...]
 
+    def preferred_leaders(self, brokers: int) -> Int64s:
+        """How many of these partitions each broker is to lead. Shape (B,)."""
+        first = self.index[:, 0]
+        return np.bincount(first[first >= 0], minlength=brokers)
+
 
 def planned_in_place(
     snapshot: ClusterSnapshot,

@@ -62,8 +62,9 @@ def plan(
     free, alone = np.flatnonzero(~problem.left_alone & ~problem.diskless), np.flatnonzero(problem.left_alone)
     of_free, of_alone = (replace(snapshot, partitions=snapshot.partitions.take(rows)) for rows in (free, alone))
     chosen = problem.chosen.copy()
-    chosen[free], targets, conflicts = _planned(of_free, policy, problem.take(free), request)
     in_place = planned_in_place(of_alone, policy, problem.take(alone), request, problem.loads)
+    of_rest = replace(problem.take(free), led_besides=in_place.preferred_leaders(len(problem.loads)))
+    chosen[free], targets, conflicts = _planned(of_free, policy, of_rest, request)
     together = _together(problem, free, targets, alone, in_place)
     return _plan_of(snapshot, replace(problem, chosen=chosen), together, conflicts)
 
@@ -243,7 +244,9 @@ def _untouchable(
 
 
 def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, kept_rows: Int64s) -> Int32s:
-    rows, leader = even_leaders(targets, without_rows(problem.chosen, kept_rows), problem.can_receive)
+    rows, leader = even_leaders(
+        targets, without_rows(problem.chosen, kept_rows), problem.can_receive, problem.led_besides
+    )
     return led_by(targets, rows, leader)
 
 

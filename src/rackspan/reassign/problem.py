@@ -25,6 +25,7 @@ class ReassignmentProblem:
     `own_rack` (P,): rack code that a replaced replica leaves and should come back to, −1 for none. `chosen` (P,): what
     the request is about and may be changed. `left_alone` (P,): whose placement the policy leaves as it is. `diskless`
     (P,): whose records are not on brokers, so that nothing is planned for them. `leaderless` (P,): from which nothing can be copied.
+    `led_besides` (B,): preferred leaders of partitions that are not among these P; None for none.
     """
 
     rack_map: RackMap
@@ -39,6 +40,7 @@ class ReassignmentProblem:
     left_alone: Bools
     diskless: Bools
     leaderless: Bools
+    led_besides: Int64s | None = None
 
     def take(self, rows: Int64s) -> "ReassignmentProblem":
         """The problem of these partitions only."""

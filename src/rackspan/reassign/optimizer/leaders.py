@@ -39,10 +39,13 @@ class _Leadership:
         self.leader[rows] = to
 
 
-def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[Int64s, Int64s]:
+def even_leaders(
+    targets: Int32s, may_change: Bools, may_lead: Bools, led_besides: Int64s | None = None
+) -> tuple[Int64s, Int64s]:
     """Rows whose preferred leader should change, and the broker index that should be first.
 
-    `targets` (P, width) broker indices, −1 for padding and unknown; `may_change` (P,); `may_lead` (B,).
+    `targets` (P, width) broker indices, −1 for padding and unknown; `may_change` (P,); `may_lead` (B,); `led_besides`
+    (B,) preferred leaders of partitions that are not in `targets`, which count and stay.
 
     Constraints: a partition's leader is one of its replicas; no fenced broker becomes preferred leader.
     Goals, in order: the least sum of squared leaderships per broker (floor/ceil of the mean wherever the replica sets
@@ -56,7 +59,8 @@ def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[I
     rows = np.flatnonzero(may_change & (targets[:, 0] >= 0))
     known = targets[:, 0][targets[:, 0] >= 0]
     before = targets[rows, 0].astype(np.int64)
-    state = _Leadership(targets[rows], before.copy(), np.bincount(known, minlength=len(may_lead)), may_lead)
+    loads = np.bincount(known, minlength=len(may_lead)) + (0 if led_besides is None else led_besides)
+    state = _Leadership(targets[rows], before.copy(), loads, may_lead)
     for _ in range(BULK_ROUNDS):
         if _is_balanced(state.loads, may_lead) or not _shift_in_bulk(state):
             break
