@@ -10,7 +10,7 @@ parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--first", type=int, default=0)
 parser.add_argument("--count", type=int, default=100)
 parser.add_argument("--judge", choices=[*JUDGES], action="append")
-parser.add_argument("--state", default="", help="with this state of states.py for certain, though it is awaited")
+parser.add_argument("--state", default="", help="with this state of states.py for certain, and no other")
 parser.add_argument("--out", type=Path, required=True)
 given = parser.parse_args()
 for name in given.judge or JUDGES:

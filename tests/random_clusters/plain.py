@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cache
 from itertools import product
 
-from tests.random_clusters.states import Document, RandomCluster
+from tests.random_clusters.states import UNKNOWN_LEADER, Document, RandomCluster
 
 UNRACKED = "(no rack)"
 
@@ -196,7 +196,8 @@ def settled(cluster: RandomCluster) -> RandomCluster:
         if set(target) <= able:
             partition.update(replicas=target, adding_replicas=[], removing_replicas=[])
             partition["isr"] = [broker for broker in target if broker in able]
-        partition["leader"] = led if led in partition["isr"] else partition["isr"][0]
+        leader = led if led in partition["isr"] else partition["isr"][0]
+        partition["leader"] = UNKNOWN_LEADER if leader in after.hidden else leader
     return after
 
 

@@ -2,7 +2,7 @@
 
 A cluster is drawn without a fault. Each entry of STATES then comes about with its chance, and a third of the clusters get none.
 The cluster is a snapshot document and a policy in plain values. What is true of it and cannot be read is in `RandomCluster`,
-for judges. A new state is a function and a line of STATES. `awaits` switches an entry off, and says what it needs first.
+for judges. A new state is a function and a line of STATES.
 """
 
 from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ def random_cluster(rng: Random, brokers_most: int = 12, topics_most: int = 3, on
     for state in STATES:
         # Draws of its own, so that a new entry leaves the other draws of a seed as they are.
         cluster.rng = Random(f"{base} {state.name}")
-        comes = not faultless and not state.awaits and cluster.rng.random() < state.chance
+        comes = not faultless and cluster.rng.random() < state.chance
         if state.name == only if only else comes:
             state.apply(cluster)
             cluster.states.append(state.name)
@@ -401,12 +401,11 @@ def _one_machine(cluster: RandomCluster) -> None:
 
 @dataclass(frozen=True)
 class State:
-    """A state with the chance that it comes about. `awaits`: what is missing before rackspan can read or judge it; it is off until then."""
+    """A state with the chance that it comes about."""
 
     name: str
     apply: Callable[[RandomCluster], None]
     chance: float = 0.1
-    awaits: str = ""
 
 
 STATES: Final = (
@@ -432,7 +431,7 @@ STATES: Final = (
     State("brokers gone", _gone),
     State("a broker that has just stopped", _fenced_in_isr, 0.05),
     State("a log that cannot be opened", _log_failed, 0.05),
-    State("leaders of a missing listener", _missing_listener, 0.08, "a leader of -2 in the snapshot"),
+    State("leaders of a missing listener", _missing_listener, 0.08),
     State("leaders that are not available", _leader_not_available, 0.08),
     State("stale registrations", _stale_registration, 0.05),
     State("brokers cordoned", _cordoned, 0.05),

@@ -174,6 +174,19 @@ def test_no_partition_forces_as_many_batches_as_there_are_racks() -> None:
     assert (len(plan.batches), plan.forcing) == (3, None)
 
 
+@pytest.mark.parametrize(
+    ("replicas", "leader"), [pytest.param([1, 90], 1, id="as follower"), pytest.param([90, 1], -2, id="as leader")]
+)
+def test_a_broker_that_is_up_and_not_listed_is_not_brought_back(replicas: list[int], leader: int) -> None:
+    """It is in sync beside others, or leads: it has no listener of the name that is required."""
+    hidden = of_one_topic(RACKS, [replicas], leader=[leader], config={"min.insync.replicas": "1"})
+    (blocked,) = plan_restart(hidden).blocked
+    assert (blocked.broker, blocked.remedy) == (
+        1,
+        "give the address of a listener that every broker has; or let them suffer with --accept 'orders'",
+    )
+
+
 def test_only_what_survives_a_stop_is_a_remedy() -> None:
     """The audit also says how to end the reassignment at once."""
     more = {"adding_replicas": [[3]]}
@@ -182,8 +195,8 @@ def test_only_what_survives_a_stop_is_a_remedy() -> None:
         "wait for the reassignment to end; then rackspan reassign plan --topic orders --replication-factor 4, "
         "or lower min.insync.replicas to 2; or let them suffer with --accept 'orders'"
     )
-    unlisted = of_one_topic(RACKS, [[1, 90]], config={"min.insync.replicas": "1"})
-    assert plan_restart(unlisted).blocked[0].remedy == (
+    down = of_one_topic(RACKS, [[1, 90]], isr=[[1]], config={"min.insync.replicas": "1"})
+    assert plan_restart(down).blocked[0].remedy == (
         "bring back broker 90, or rackspan reassign plan --drain 90; or let them suffer with --accept 'orders'"
     )
     alone = of_one_topic(RACKS, [[1]], config={"min.insync.replicas": "1"})

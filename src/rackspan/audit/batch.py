@@ -288,13 +288,19 @@ class PartitionBatch:
         return np.asarray(self.members.usable[self.isr_index] & ~listed_in(self.rows.isr, self.rows.offline_replicas))
 
     @cached_property
-    def isr_hidden(self) -> Bools:
-        """Which of the replicas in sync are on brokers that are not listed, of partitions whose leader was not reported. Shape as `isr`.
+    def isr_unlisted(self) -> Bools:
+        """Which of the replicas in sync are on brokers that are up, and that Kafka lists by another listener only. Shape as `isr`.
 
-        Such a broker is up, and Kafka lists it by another listener only: a partition whose leader is down has none.
+        A broker that is down leaves the ISR, unless it is the last of it, and a partition whose leader is down has none.
         """
         unlisted = (self.isr_index < 0) & (self.rows.isr != NO_BROKER)
-        return np.asarray(unlisted & (self.rows.leader == UNKNOWN_LEADER)[:, None])
+        led = (self.rows.leader == UNKNOWN_LEADER) | any_in_row(self.isr_up)
+        return np.asarray(unlisted & led[:, None])
+
+    @cached_property
+    def isr_hidden(self) -> Bools:
+        """Those of them of partitions whose leader was not reported. Shape as `isr`."""
+        return np.asarray(self.isr_unlisted & (self.rows.leader == UNKNOWN_LEADER)[:, None])
 
     @cached_property
     def leaderless(self) -> Bools:

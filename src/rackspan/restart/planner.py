@@ -27,6 +27,7 @@ from rackspan.model import (
     any_in_row,
     shown,
 )
+from rackspan.model.partitions import listed_in
 from rackspan.reassign.optimizer.replica_lists import compacted
 from rackspan.restart.blocked import BlockedBroker, blocked_brokers
 from rackspan.restart.forecast import Forecast, forecasts
@@ -181,15 +182,18 @@ def _revived(read: ClusterMembers, up: ClusterMembers, alive: Int32s) -> Cluster
 def all_up(snapshot: ClusterSnapshot, policy: RackPolicy, chosen: frozenset[int]) -> ClusterSnapshot:
     """The cluster with the chosen brokers up and every replica on a broker that is up in sync, as `watch` waits for it.
 
-    A replica in a failed log directory is left out: it is not in sync before that is repaired.
+    A replica in a failed log directory is left out: it is not in sync before that is repaired. One on a broker that is up and
+    not listed stays in the ISR, and leads if it does now.
     """
     brokers = tuple(replace(broker, fenced=broker.fenced and broker.id not in chosen) for broker in snapshot.brokers)
     batch = snapshot_batch(replace(snapshot, brokers=brokers), policy)
     members, old = batch.members, snapshot.partitions
     up = members.usable[batch.replica_index] & ~batch.on_failed_log_dir
-    isr = compacted(np.where(up, old.replicas, np.int32(NO_BROKER)))
-    leads = members.usable[batch.leader_index]
-    first = isr[:, 0] if isr.shape[1] else np.full(len(old), NO_BROKER, dtype=np.int32)
+    unlisted = listed_in(old.replicas, np.where(batch.isr_unlisted, old.isr, np.int32(NO_BROKER)))
+    isr = compacted(np.where(up | unlisted, old.replicas, np.int32(NO_BROKER)))
+    able = compacted(np.where(up, old.replicas, np.int32(NO_BROKER)))
+    leads = members.usable[batch.leader_index] | (any_in_row(batch.isr_hidden) & ~any_in_row(up))
+    first = able[:, 0] if able.shape[1] else np.full(len(old), NO_BROKER, dtype=np.int32)
     return replace(
         snapshot,
         brokers=brokers,

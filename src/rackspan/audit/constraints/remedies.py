@@ -251,6 +251,9 @@ def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
 
 
 def bring_back_racks(batch: PartitionBatch, row: int) -> Remedy:
+    # The rack of a broker that is in sync and not listed may be one that seems to be missing.
+    if unlisted_in_sync(batch, row):
+        return bring_back_or_drain(batch, row)
     if not out_of_sync(batch, row):
         return make_racks_satisfiable(batch, row)
     return bring_back_out_of_sync(batch, row)
