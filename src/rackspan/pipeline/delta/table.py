@@ -1,5 +1,6 @@
 """Opens and reads one Delta table with delta-rs: its version, its files with their statistics, and rows of chosen files."""
 
+import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,23 @@ WITHOUT_TLS: Final = "AWS_ALLOW_HTTP=true"
 """delta-rs requires it beside an AWS_ENDPOINT_URL that begins with http://."""
 
 
+PATIENCE: Final[Mapping[str, str]] = {
+    "timeout": "8s",
+    "retry_timeout": "6s",
+    "backoff_config.max_backoff": "1s",
+}
+"""For one request to an object store. Retries begin within 6 s, so a failure is known within 15 s, and two of them within 30 s.
+
+delta-rs itself tries for 180 s. Requests are small: a range of a file, an entry of a log, a part of an upload.
+"""
+
+OWN_TIMEOUTS: Final = ("AWS_TIMEOUT", "AZURE_TIMEOUT", "GOOGLE_TIMEOUT")
+"""What a user sets `timeout` by in the environment. The others of PATIENCE have no such variable in delta-rs."""
+
+READ_BYTES: Final = 4 * 1024 * 1024
+"""In one request, of a file that is read whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
     """One data file of a table version. `least` and `most` are the statistics of a key column, None without any."""
@@ -59,7 +77,7 @@ def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
     from deltalake.exceptions import DeltaError, TableNotFoundError
 
     try:
-        opened: DeltaTable = deltalake.DeltaTable(url, version=version)
+        opened: DeltaTable = deltalake.DeltaTable(url, version=version, storage_options=storage_options(url))
     except TableNotFoundError:
         return None
     except OSError as error:
@@ -118,6 +136,7 @@ def create_table(url: str, schema: pa.Schema, description: str = "", *, by_day: 
             partition_by=["day"] if by_day else None,
             description=description,
             configuration=PROPERTIES,
+            storage_options=storage_options(url),
         )
     except (DeltaError, OSError) as error:
         # Another process may have created it meanwhile.
@@ -304,7 +323,7 @@ def _refuse_unreadable(filesystem: Any, url: str, file: DataFile, error: Excepti
         return
     try:
         with filesystem.open_input_file(file.path) as opened:
-            content = opened.read_buffer()
+            content = b"".join(iter(lambda: opened.read(READ_BYTES), b""))
     except FileNotFoundError:
         raise InvalidWarehouse(
             f"{url}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
@@ -340,7 +359,15 @@ def filesystem_at(url: str) -> Any:
     require_deltalake()
     from deltalake.fs import DeltaStorageHandler
 
-    return fs.PyFileSystem(DeltaStorageHandler(url))
+    return fs.PyFileSystem(DeltaStorageHandler(url, storage_options(url)))
+
+
+def storage_options(url: str) -> dict[str, str] | None:
+    """How long delta-rs waits for the store of a table, None on a local disk. A time-out of the user's environment takes precedence."""
+    if local_folder(url) is not None:
+        return None
+    own = (os.environ[name] for name in OWN_TIMEOUTS if name in os.environ)
+    return {**PATIENCE, "timeout": next(own, PATIENCE["timeout"])}
 
 
 def local_folder(url: str) -> Path | None:
