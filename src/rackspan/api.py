@@ -1085,10 +1085,13 @@ def maintain(
     keep_days: int | None = None,
     vacuum_hours: float = 168.0,
     give_up: Callable[[str], None] | None = None,
+    agree: Callable[[], None] | None = None,
+    undo: Callable[[str], None] | None = None,
 ) -> list[MaintainedTable]:
     """Join small files, delete those that no version of the last `vacuum_hours` has, drop days before the last `keep_days`.
 
-    With `give_up`, damaged files of landing tables and the snapshots in them are dropped, and it gets a line for each.
+    With `give_up`, damaged files of landing tables and the snapshots in them are dropped, and it gets a line for each, before
+    and after. `agree` is called in between, and raises an error to keep them. With `undo`, what was dropped is brought back, and it gets a line for each kind.
     """
     from rackspan import pipeline
     from rackspan.pipeline import maintain as maintenance
@@ -1099,6 +1102,8 @@ def maintain(
         keep_days=keep_days,
         vacuum_hours=vacuum_hours,
         give_up=give_up,
+        agree=agree,
+        undo=undo,
     )
 
 

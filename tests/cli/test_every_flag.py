@@ -386,6 +386,8 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline follow", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), NONE),
     ("pipeline maintain", "--keep-days"): Case(("--keep-days", "30"), NONE),
     ("pipeline maintain", "--drop-damaged"): Case(("--drop-damaged",), NONE),
+    ("pipeline maintain", "--yes"): Case(("--yes",), ("--drop-damaged",)),
+    ("pipeline maintain", "--undo-drop"): Case(("--undo-drop",), NONE),
     ("pipeline maintain", "--vacuum-hours"): Case(("--vacuum-hours", "24"), NONE),
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
     ("pipeline table", "--at"): Case(("--at", "2020-01-01T00:00:00Z"), NONE),

@@ -1,4 +1,7 @@
+import io
 import json
+import re
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -370,6 +373,11 @@ def test_a_collect_that_finds_a_part_of_a_snapshot_lost_ends_with_1(cli: Cli, tm
     assert "in its log was torn" in ran.err
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.slow
 def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> None:
     damaged_warehouse(cli, tmp_path)
@@ -379,8 +387,9 @@ def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> N
     assert "no snapshot for" in ran.out
     # Its file has no name, under which a command could collect it.
     assert "see why its collector stopped, and start it again" in ran.out
-    for file in (tmp_path / "w/tables/brokers").glob("day=*/*.parquet"):
-        file.write_bytes(file.read_bytes()[:40])
+    whole = {file: file.read_bytes() for file in (tmp_path / "w/tables/brokers").glob("day=*/*.parquet")}
+    for file, content in whole.items():
+        file.write_bytes(content[:40])
     ran = cli("pipeline", "check", "--warehouse", "w")
     assert ran.code == 2
     assert f"rackspan pipeline maintain --drop-damaged --warehouse {tmp_path}/w" in ran.out
@@ -388,9 +397,26 @@ def test_check_prints_the_problem_and_the_command(cli: Cli, tmp_path: Path) -> N
     assert (ran.code, ran.document) == (1, [])
     assert "are left out" in ran.err
     ran = cli("pipeline", "maintain", "--drop-damaged", "--warehouse", "w")
-    assert ran.code == 0, ran.err
+    assert ran.code == 1
+    assert "is not whole" in ran.err
+    assert "nothing is dropped; add --yes to drop what is named above" in ran.err
+    assert cli("pipeline", "check", "--warehouse", "w").code == 2
+    with pytest.MonkeyPatch.context() as patched:
+        for response, code in (("n", 1), ("y", 0)):
+            patched.setattr(sys, "stdin", Terminal(f"{response}\n"))
+            ran = cli("pipeline", "maintain", "--drop-damaged", "--warehouse", "w")
+            assert ran.code == code, ran.err
     assert "was not whole, and is dropped" in ran.err
     assert cli("pipeline", "check", "--warehouse", "w").code == 0
+    undo = re.search(r"rackspan (pipeline maintain --undo-drop --warehouse \S+) brings back for 168 hours", ran.err)
+    assert undo is not None
+    assert cli(*undo[1].split()).code == 1, "the file is damaged still"
+    for file, content in whole.items():
+        file.write_bytes(content)
+    assert cli(*undo[1].split(), "--vacuum-hours", "100").code == 0
+    assert len(cli("pipeline", "table", "brokers", "--warehouse", "w", "-o", "json").document) > 0
+    for words in (("--yes",), ("--drop-damaged", "--undo-drop")):
+        assert cli("pipeline", "maintain", *words, "--warehouse", "w").code == 1
 
 
 def test_rebuild_names_the_tables_that_it_can_make(cli: Cli, tmp_path: Path) -> None:

@@ -77,12 +77,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._respond(404, b"<Error><Code>NoSuchKey</Code><Message>Not there.</Message></Error>")
         else:
             content = file.read_bytes()
-            asked = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
-            if asked is None:
+            wanted = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range") or "")
+            if wanted is None:
                 self._respond(200, content, cut=cut)
                 return
-            first = int(asked[1]) if asked[1] else len(content) - int(asked[2])
-            part = content[first : int(asked[2]) + 1 if asked[1] and asked[2] else None]
+            first = int(wanted[1]) if wanted[1] else len(content) - int(wanted[2])
+            part = content[first : int(wanted[2]) + 1 if wanted[1] and wanted[2] else None]
             place = {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"}
             self._respond(206, part, place, cut=cut)
 

@@ -1,6 +1,7 @@
 """rackspan pipeline collect, run, follow, rebuild, check, maintain, report, table, export."""
 
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -332,20 +333,45 @@ def maintain(
         bool,
         typer.Option(
             "--drop-damaged",
-            help="Give up the snapshots that damaged files hold rows of, as far as no other file has them.",
+            help="Give up the snapshots that damaged files hold rows of, as far as no other file has them. Requires a yes.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --drop-damaged: drop what is named at once.")] = False,
+    undo_drop: Annotated[
+        bool,
+        typer.Option(
+            "--undo-drop",
+            help="Bring back what --drop-damaged has dropped, as far as its files are not deleted yet.",
         ),
     ] = False,
 ) -> None:
     """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
+    if yes and not drop_damaged:
+        raise UsageError("--yes: there is nothing to agree to; give it with --drop-damaged")
+    if drop_damaged and undo_drop:
+        raise UsageError("--drop-damaged would drop what --undo-drop brings back; give one of them")
     damaged = 0
     with output.going_on("maintain"):
-        for done in api.maintain(warehouse, keep_days, vacuum_hours, give_up=output.note if drop_damaged else None):
+        for done in api.maintain(
+            warehouse,
+            keep_days,
+            vacuum_hours,
+            give_up=output.note if drop_damaged else None,
+            agree=None if yes else _confirm_drop,
+            undo=output.note if undo_drop else None,
+        ):
             damaged += len(done.damaged)
             output.warn([*done.repaired, *done.damaged])
             dropped = f"{count_noun(done.days_dropped, 'day', ',')} dropped, " if done.days_dropped else ""
             joined = f"{count_noun(done.joined, 'file', ',')} joined into {done.into:,}, {done.deleted:,} deleted"
             output.note(f"{done.name}: {dropped}{joined}")
     raise exit_codes.finish(impossible=damaged > 0)
+
+
+def _confirm_drop() -> None:
+    """Wait for a yes to what was named. Errors: UsageError without a yes."""
+    if not (sys.stdin.isatty() and typer.confirm("Drop it?", err=True)):
+        raise UsageError("nothing is dropped; add --yes to drop what is named above")
 
 
 @app.command()

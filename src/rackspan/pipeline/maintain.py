@@ -21,7 +21,7 @@ from rackspan.pipeline.delta.replace import joined, without_rows
 from rackspan.pipeline.delta.table import DataFile, data_files, one_line, rows_by_day, snapshot_counts
 from rackspan.pipeline.hours.dropped import hours_resting_on
 from rackspan.pipeline.hours.work import has_reading
-from rackspan.pipeline.landing.drop import drop_damaged
+from rackspan.pipeline.landing.drop import drop_damaged, undo_drop, what_goes
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.names import has_names, how_to_restore
 from rackspan.pipeline.schemas import CLUSTERS, DERIVED, HISTORY, HOURLY, JUDGED, LANDING, RUNS, SNAPSHOTS, Table
@@ -66,11 +66,14 @@ def maintain(
     keep_days: int | None = None,
     vacuum_hours: float = VACUUM_HOURS,
     give_up: Callable[[str], None] | None = None,
+    agree: Callable[[], None] | None = None,
+    undo: Callable[[str], None] | None = None,
 ) -> list[MaintainedTable]:
     """Drop days before the last `keep_days`, compact, and delete files that no version of the last `vacuum_hours` has.
 
     With `give_up`, damaged files of landing tables are dropped, with the snapshots that are not whole without them; it gets a
-    line for each.
+    line for each. Before, it gets one for each file and snapshot that goes; if there is any, `agree` is called, and raises an error to keep them.
+    With `undo`, what was dropped before is brought back, as far as its files are there.
     Errors: InvalidWarehouse; WarehouseBusy while a run is at work, or where one commits meanwhile on an object store;
     UsageError for numbers that would break readers.
     """
@@ -81,9 +84,25 @@ def maintain(
     warehouse = replace(warehouse, read=FilesRead())
     with only_run(warehouse), naming_check(warehouse):
         began = now()
+        not_back: Sequence[str] = ()
+        if undo is not None:
+            found, not_back = undo_drop(warehouse)
+            for line in found:
+                undo(line)
         if give_up is not None:
-            for line in _dropped(warehouse, began, now):
+            goes = what_goes(warehouse)
+            for line in goes:
                 give_up(line)
+            if agree is not None and goes:
+                agree()
+            lines = _dropped(warehouse, began, now)
+            for line in lines:
+                give_up(line)
+            if lines:
+                give_up(
+                    f"rackspan pipeline maintain --undo-drop --warehouse {warehouse.root} brings back for {vacuum_hours:g} hours what of it "
+                    "can be read by then"
+                )
         first = None if keep_days is None else (began - timedelta(days=keep_days)).date()
         # The marker first: what is left of a kill is rows without one, which no reader sees.
         done = [_maintained(warehouse, name, first) for name in (SNAPSHOTS.name, *(LANDING.keys() - {SNAPSHOTS.name}))]
@@ -91,7 +110,7 @@ def maintain(
         if last is not None:
             done += _derived(warehouse, first, began, now)
         repair = warehouse.repair
-        done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *done[0].damaged))
+        done[0] = replace(done[0], repaired=repair.lines, damaged=(*repair.lost, *not_back, *done[0].damaged))
         named: Mapping[str, int] = {} if last is None else _versions(warehouse)
         return [
             *(replace(table, deleted=_vacuumed(warehouse, table.name, vacuum_hours, named)) for table in done),

@@ -235,6 +235,18 @@ def _data_files(table: "DeltaTable") -> list[DataFile]:
     ]
 
 
+def marked_versions(table: "DeltaTable", mark: str) -> list[int]:
+    """The versions whose commits bear a mark as `userMetadata`, as far back as the log goes. Errors: InvalidWarehouse, UnreadableStore."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        return [int(entry["version"]) for entry in table.history() if entry.get("userMetadata") == mark]
+    except OSError as error:
+        raise unreadable(table.table_uri, error) from None
+    except (DeltaError, ValueError) as error:
+        raise InvalidWarehouse(f"{table.table_uri}: its log cannot be read: {one_line(error)}") from None
+
+
 def rows_by_day(files: Iterable[DataFile]) -> Counter[date]:
     """How many rows the files of each day have. Files of a table that is not split by days do not count."""
     counts: Counter[date] = Counter()

@@ -11,7 +11,7 @@ there completely or not at all. Tests: tests/pipeline/landing/test_recover.py.
 import re
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,28 +87,43 @@ def repair(warehouse: Warehouse) -> Repair:
     return Repair((*lines, *found), tuple(lost))
 
 
-def bring_back(warehouse: Warehouse, tables: Collection[str], *, torn: bool = True) -> tuple[list[str], list[str]]:
+def bring_back(
+    warehouse: Warehouse,
+    tables: Collection[str],
+    *,
+    torn: bool = True,
+    files: Mapping[str, Sequence[DataFile]] | None = None,
+) -> tuple[list[str], list[str]]:
     """Look for rows of some tables in files that no version names. Returns a line for each kind found, and for each one lost.
 
-    With `torn`, the newest commits are gone: a marker that only such a file has counts as one that was stored. Errors:
-    InvalidWarehouse.
+    With `torn`, the newest commits are gone: a marker that only such a file has counts as one that was stored. With `files` of each
+    table, only these are looked at, and on an object store too. Errors: InvalidWarehouse.
     """
     for _ in range(ATTEMPTS):
         try:
-            return _bring_back(warehouse, tables, torn)
+            return _bring_back(warehouse, tables, torn, files)
         except ConcurrentTransactionError:
             # A collector has stored one of the same snapshots meanwhile.
             continue
     raise InvalidWarehouse(f"{warehouse.root}: collectors store the same snapshots all the time; stop one of them")
 
 
-def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tuple[list[str], list[str]]:
+def _bring_back(
+    warehouse: Warehouse, tables: Collection[str], torn: bool, files: Mapping[str, Sequence[DataFile]] | None
+) -> tuple[list[str], list[str]]:
     found, lost = [], []
-    orphaned = _orphaned_markers(warehouse) if SNAPSHOTS.name in tables else {}
+
+    def orphans(name: str) -> Iterable[DataFile]:
+        return _orphans(warehouse, name) if files is None else files[name]
+
+    orphaned = {}
+    if SNAPSHOTS.name in tables:
+        rows = rows_of_files(warehouse, SNAPSHOTS, orphans(SNAPSHOTS.name))
+        orphaned = {row["snapshot_id"]: row for row in rows}
     markers = {row["snapshot_id"]: row for row in _rows(warehouse, SNAPSHOTS)} | (orphaned if torn else {})
     for table in STORED:
         if table.name in tables:
-            back, missing = _bring_back_rows(warehouse, table, markers)
+            back, missing = _bring_back_rows(warehouse, table, markers, orphans)
             if back:
                 found.append(f"table {table.name}: the rows of {_named(back)} are back, from the data files")
             # A marker that is stored only in a file that no version names may belong to a day that was dropped.
@@ -131,9 +146,12 @@ def _bring_back(warehouse: Warehouse, tables: Collection[str], torn: bool) -> tu
 
 
 def _bring_back_rows(
-    warehouse: Warehouse, table: Table, markers: Mapping[str, Mapping[str, Any]]
+    warehouse: Warehouse,
+    table: Table,
+    markers: Mapping[str, Mapping[str, Any]],
+    orphans: Callable[[str], Iterable[DataFile]],
 ) -> tuple[list[str], list[str]]:
-    """Append the rows of stored snapshots that a table lacks, where a data file has all of them. Returns ids: found, and missing."""
+    """Append the rows of stored snapshots that a table lacks, where one of `orphans` has all of them. Returns ids: found, and missing."""
     opened = existing_table(warehouse, table.name)
     present = _counts(warehouse, table)
     counts = {marker: _rows_in(row, table) for marker, row in markers.items() if marker not in present}
@@ -144,7 +162,7 @@ def _bring_back_rows(
         if count != 0 and not _may_be_in(hidden, snapshot_id)
     }
     parts: dict[str, pa.Table] = {}
-    for file in _orphans(warehouse, opened) if missing else ():
+    for file in orphans(table.name) if missing else ():
         rows = _read(opened, file, table, sorted(missing.keys() - parts.keys()))
         for identity, count in Counter(rows["snapshot_id"].to_pylist()).items():
             if missing[identity] in (None, count):
@@ -219,22 +237,18 @@ def _is_complete(marker: Mapping[str, Any], counts: Mapping[str, Counter[str]]) 
     return all(count in (None, counts[name][marker["snapshot_id"]]) for name, count in wanted.items())
 
 
-def _orphaned_markers(warehouse: Warehouse) -> dict[str, dict[str, Any]]:
-    """The rows of data files of `snapshots` that no version names, by id."""
-    opened = existing_table(warehouse, SNAPSHOTS.name)
-    return {
-        row["snapshot_id"]: row
-        for file in _orphans(warehouse, opened)
-        for row in _read(opened, file, SNAPSHOTS).to_pylist()
-    }
+def rows_of_files(warehouse: Warehouse, table: Table, files: Iterable[DataFile]) -> list[dict[str, Any]]:
+    """The rows of those of some data files of a table that can be read."""
+    opened = existing_table(warehouse, table.name)
+    return [row for file in files for row in _read(opened, file, table).to_pylist()]
 
 
-def _orphans(warehouse: Warehouse, opened: "DeltaTable") -> Iterator[DataFile]:
+def _orphans(warehouse: Warehouse, name: str) -> Iterator[DataFile]:
     """The data files below the folder of a landing table that its newest version does not name."""
-    folder = warehouse.table_folder(opened.table_uri.rstrip("/").rpartition("/")[2])
+    folder = warehouse.table_folder(name)
     if folder is None:
         return
-    named = {file.path for file in data_files(opened)}
+    named = {file.path for file in data_files(existing_table(warehouse, name))}
     for file in sorted(folder.glob("day=*/*.parquet")):
         path = file.relative_to(folder).as_posix()
         day = _DAY.match(path)
