@@ -95,6 +95,8 @@ def carried_out(command: str, root: Path, refresh: Callable[..., Any] = refresh)
         refresh(repaired_warehouse(root))
     elif words[2] == "rebuild":
         refresh(repaired_warehouse(root), rebuild=words[3:] or (*DERIVED, *HISTORY))
+    elif words[2:] == ["maintain"]:
+        maintain(repaired_warehouse(root), now=lambda: datetime.now(UTC))
     else:
         assert words[2:] == ["maintain", "--drop-damaged"]
         lines: list[str] = []
@@ -161,6 +163,25 @@ def test_a_cluster_without_a_snapshot_for_so_long_is_a_problem(root: Path) -> No
         ("eu", "no snapshot for 60 minutes"),
         ("us", "no snapshot for 60 minutes"),
     ]
+
+
+def test_snapshots_that_no_run_has_judged_for_so_long_are_a_problem(root: Path, tmp_path: Path) -> None:
+    """At 17 hours past noon, with a snapshot more of 16:30 and one of 30 hours, which is of a time to come."""
+    warehouse = open_warehouse(root)
+    store_all([small("eu", NOON + timedelta(hours=hours)) for hours in (16.5, 30)], warehouse)
+    [waiting] = {row["snapshot_id"] for row in rows(warehouse, "snapshots") if "T04:30" in str(row["taken_at"])}
+    assert checked(root, max_age=timedelta(minutes=60)).problems == ()
+    [late] = [one for one in checked(root, max_age=timedelta(minutes=29)).problems if one.table == "judged"]
+    line = f"no run has judged 1 snapshot of more than 29 minutes ago ({waiting}): the newest run began at "
+    assert late.problem.startswith(line)
+    carried_out(late.remedy, root)
+    assert [one for one in checked(root, max_age=timedelta(minutes=29)).problems if one.table == "judged"] == []
+    fresh = create_warehouse(tmp_path / "fresh")
+    store_all(SNAPSHOTS, fresh)
+    [never] = checked(tmp_path / "fresh", max_age=timedelta(minutes=60)).problems
+    # Two are of exactly 60 minutes ago.
+    assert never.problem.startswith("no run has judged 4 snapshots of more than 60 minutes ago (")
+    assert never.problem.endswith(": there was no run yet")
 
 
 def stored_twice(root: Path, table: str, ids: list[str]) -> None:
@@ -256,6 +277,37 @@ def test_a_log_that_is_no_log_is_a_problem_with_what_brings_it_back(root: Path, 
     assert problem.remedy == remedy + (str(root) if remedy.endswith(" ") else "")
 
 
+@pytest.mark.parametrize("part", [".", "_delta_log"])
+@pytest.mark.parametrize(("table", "count"), [("brokers", 18), ("topics", 6), ("partitions", 12)])
+def test_a_landing_table_that_is_gone_is_a_problem_and_nothing_makes_it_anew_and_empty(
+    root: Path, tmp_path: Path, table: str, count: int, part: str
+) -> None:
+    """Six snapshots of three brokers, one topic and two partitions, each stored whole or as it changed."""
+    gone = root / "tables" / table / part
+    rows_there = existing_table(named_warehouse(root), table).to_pyarrow_table().num_rows
+    assert rows_there <= count
+    backup = shutil.move(gone, tmp_path / "backup")
+    for whole in (False, True):
+        [problem] = checked(root, whole=whole).problems
+        assert problem.problem == f"it is gone, and the stored snapshots have {rows_there} rows in it"
+        assert problem.remedy == "copy its folder _delta_log back from a backup: no command can make it again"
+    for use in (create_warehouse, repaired_warehouse):
+        with pytest.raises(
+            InvalidWarehouse, match=f"its table {table} is gone.* have {rows_there} rows; copy its folder back"
+        ):
+            use(root)
+    assert not (root / "tables" / table / "_delta_log").exists()
+    shutil.move(backup, gone)
+    assert checked(root, whole=True).problems == ()
+
+
+def test_a_table_of_the_markers_that_is_gone_is_a_problem(root: Path) -> None:
+    shutil.rmtree(root / "tables" / "snapshots" / "_delta_log")
+    [problem] = checked(root).problems
+    assert (problem.kind, problem.table) == ("unreadable-log", "snapshots")
+    assert problem.problem.startswith("it is gone, and the other tables have ")
+
+
 @pytest.mark.parametrize("content", ["nothing", "an earlier run"])
 def test_without_the_row_of_the_newest_run_every_derived_table_is_rebuilt(root: Path, content: str) -> None:
     newest, earlier = newest_file(root, "runs"), min((root / "tables" / "runs").glob("*.parquet"), key=by_time)
@@ -276,7 +328,20 @@ def test_a_torn_row_of_a_run_before_the_newest_is_found_too(root: Path) -> None:
     [problem] = checked(root).problems
     assert (problem.kind, problem.table) == ("damaged-file", "runs")
     assert earlier.name in problem.problem
-    assert problem.remedy == f"rackspan pipeline rebuild --warehouse {root}"
+    before = [row["run_id"] for row in rows(open_warehouse(root), "judged")]
+    carried_out(problem.remedy, root)
+    assert checked(root, whole=True).problems == ()
+    # Nothing is judged again.
+    assert [row["run_id"] for row in rows(open_warehouse(root), "judged")] == before
+
+
+def test_a_bad_block_in_a_column_of_judged_is_found_and_rebuilt(root: Path) -> None:
+    zeros_in_column(newest_file(root, "judged"), "base_id")
+    [problem] = checked(root).problems
+    assert (problem.kind, problem.table) == ("damaged-file", "judged")
+    carried_out(problem.remedy, root)
+    assert checked(root, whole=True).problems == ()
+    check_tables(open_warehouse(root), SNAPSHOTS)
 
 
 def by_time(file: Path) -> int:

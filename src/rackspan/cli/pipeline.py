@@ -231,7 +231,7 @@ def check(
             metavar="MINUTES",
             min=0,
             max=options.DAYS_MAX * 24 * 60,
-            help="A cluster without a snapshot for so long is a problem.",
+            help="A cluster without a snapshot for so long is a problem, and so is a snapshot that no run has judged for so long.",
         ),
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,

@@ -7,7 +7,7 @@ log; then rows against markers; with `whole`, rows against a judgement of every 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from shlex import quote
@@ -19,7 +19,7 @@ from rackspan.pipeline.delta.local_disk import former_name, pending_files, torn_
 from rackspan.pipeline.delta.table import data_files, open_table, read_files, snapshot_counts
 from rackspan.pipeline.hours.again import other_hours
 from rackspan.pipeline.judging.again import other_rows
-from rackspan.pipeline.landing.markers import StoredSnapshot, read_markers
+from rackspan.pipeline.landing.markers import StoredSnapshot, lost_rows, read_markers
 from rackspan.pipeline.landing.names import cluster_names, how_to_restore
 from rackspan.pipeline.landing.read import find_damage
 from rackspan.pipeline.runs import Run, judged_bases, newest_row
@@ -38,12 +38,14 @@ from rackspan.pipeline.schemas import (
 )
 from rackspan.pipeline.warehouse import FilesRead, Warehouse
 from rackspan.sources.source import ClusterName
+from rackspan.text import count_noun, utc_text
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 NAMED_MAX: Final = 3
 
+_BACKUP: Final = "copy its folder _delta_log back from a backup: no command can make it again"
 _STOPPED: Final = "see why its collector stopped, and start it again"
 
 
@@ -111,6 +113,7 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     checked = _Check(replace(warehouse, read=FilesRead()), whole)
     problems = [*checked.logs()]
     if SNAPSHOTS.name not in checked.opened:
+        problems += checked.lost_markers()
         if not problems:
             raise InvalidWarehouse(
                 f"{warehouse.root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect"
@@ -118,6 +121,7 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
         return CheckReport(tuple(problems))
     last, of_runs = checked.newest_run()
     problems += of_runs
+    problems += checked.lost_tables(problems)
     problems += checked.files()
     stored, of_snapshots = checked.snapshots(last)
     problems += of_snapshots
@@ -130,6 +134,8 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     problems += of_names
     clusters = tuple(_freshness(stored, names, now))
     problems += _late(warehouse, clusters, names, max_age)
+    if max_age is not None:
+        problems += checked.not_judged(last, [each for each in stored if now - each.taken_at > max_age], max_age)
     # Damaged derived tables first: --drop-damaged removes rows from them too.
     problems.sort(key=lambda problem: problem.table in LANDING)
     if last is not None and last.prices is not None:
@@ -150,12 +156,15 @@ class _Check:
         self._warehouse, self._whole = warehouse, whole
         self._damaged: set[str] = set()
         """Tables with a damaged file, whose rows are not counted."""
+        self._unread: set[str | None] = set()
+        """Landing tables that cannot be opened: nothing is judged, or made, again without them."""
         self._not_whole: set[str] = set()
         self._readable = warehouse
         """The warehouse without its damaged landing files."""
         root = warehouse.root
         self.run = f"rackspan pipeline run --warehouse {root}"
         self._rebuild_all = f"rackspan pipeline rebuild --warehouse {root}"
+        self._maintain = f"rackspan pipeline maintain --warehouse {root} leaves out the row of this earlier run, which no reader needs"
         self._drop = (
             f"rackspan pipeline maintain --drop-damaged --warehouse {root} gives up what is damaged; first copy the file back from a "
             "backup, if there is one"
@@ -188,10 +197,25 @@ class _Check:
                     data_files(opened)
                     self.opened[name] = opened
             except InvalidWarehouse as error:
-                backup = "copy its folder _delta_log back from a backup: no command can make it again"
                 yield WarehouseProblem(
-                    "unreadable-log", str(error), backup if name in LANDING else self.remedy(name), name
+                    "unreadable-log", str(error), _BACKUP if name in LANDING else self.remedy(name), name
                 )
+
+    def lost_tables(self, known: Collection[WarehouseProblem]) -> Iterator[WarehouseProblem]:
+        """A problem for each landing table that is gone, and in which the stored snapshots have rows. Others have `known` ones."""
+        self._unread = LANDING.keys() & {problem.table for problem in known}
+        gone = LANDING.keys() - self.opened.keys() - self._unread
+        for name, count in sorted(lost_rows(self._warehouse, gone).items()):
+            self._unread.add(name)
+            line = f"it is gone, and the stored snapshots have {count_noun(count, 'row', ',')} in it"
+            yield WarehouseProblem("unreadable-log", line, _BACKUP, name)
+
+    def lost_markers(self) -> Iterator[WarehouseProblem]:
+        """A problem where the table of the markers is gone and other landing tables have rows."""
+        rows = sum(file.rows for name in LANDING.keys() & self.opened.keys() for file in data_files(self.opened[name]))
+        if rows:
+            line = f"it is gone, and the other tables have {count_noun(rows, 'row', ',')} of stored snapshots"
+            yield WarehouseProblem("unreadable-log", line, _BACKUP, SNAPSHOTS.name)
 
     def newest_run(self) -> tuple[Run | None, list[WarehouseProblem]]:
         """The run in force. The derived tables are opened at the versions that it names."""
@@ -227,10 +251,14 @@ class _Check:
                     if name == RUNS.name:
                         list(read_files(opened, [file], RUNS.schema))
                     else:
-                        snapshot_counts(opened, file, whole=self._whole)
+                        # Every command reads all columns of `judged`.
+                        snapshot_counts(opened, file, whole=self._whole or name == JUDGED.name)
                 except InvalidWarehouse as error:
                     self._damaged.add(name)
-                    yield WarehouseProblem("damaged-file", str(error), self.remedy(name), name)
+                    # The newest row of `runs` can be read here: others are history, which nothing makes again.
+                    yield WarehouseProblem(
+                        "damaged-file", str(error), self._maintain if name == RUNS.name else self.remedy(name), name
+                    )
 
     def snapshots(self, last: Run | None) -> tuple[list[StoredSnapshot], list[WarehouseProblem]]:
         """The stored snapshots that are whole, and a problem for those that are not."""
@@ -315,10 +343,25 @@ class _Check:
                 line = f"{len(wrong)} judged snapshots have other rows than they should ({_some(wrong)})"
                 yield WarehouseProblem("missing-rows", line, self.remedy(name), name)
 
+    def not_judged(
+        self, last: Run | None, late: Sequence[StoredSnapshot], max_age: timedelta
+    ) -> Iterator[WarehouseProblem]:
+        """A problem where no run has judged some of the snapshots that are older than `max_age`."""
+        if last is not None and (JUDGED.name not in self.opened or JUDGED.name in self._damaged):
+            return
+        judged = {} if last is None else judged_bases(self.opened[JUDGED.name])
+        left_out = () if last is None else last.quarantined
+        waiting = [each.snapshot_id for each in late if each.snapshot_id not in {**judged, **dict.fromkeys(left_out)}]
+        if waiting:
+            when = "there was no run yet" if last is None else f"the newest run began at {utc_text(last.started_at)}"
+            minutes = f"{max_age.total_seconds() / 60:.0f} minutes"
+            line = f"no run has judged {count_noun(len(waiting), 'snapshot')} of more than {minutes} ago ({_some(waiting)}): {when}"
+            yield WarehouseProblem("late", line, self.run, JUDGED.name)
+
     def judged_again(self, last: Run | None, stored: Sequence[StoredSnapshot]) -> Iterator[WarehouseProblem]:
         """A problem for each derived table whose rows are not those of judging each snapshot whole."""
         needed = {*TABLES, *HISTORY}
-        if last is None or not needed <= self.opened.keys() or needed & self._damaged:
+        if last is None or self._unread or not needed <= self.opened.keys() or needed & self._damaged:
             return
         judged = judged_bases(self.opened[JUDGED.name])
         readable = [snapshot for snapshot in stored if snapshot.snapshot_id in judged]
@@ -333,7 +376,7 @@ class _Check:
         """A problem for each table of hours whose rows are not those of making the hours again."""
         # With a damaged marker file it is unknown which snapshots an hour was made of.
         needed = {SNAPSHOTS.name, PARTITION_DURABILITY.name, OUTAGE_IMPACT.name, *HISTORY}
-        if last is None or not needed <= self.opened.keys() or needed & self._damaged:
+        if last is None or self._unread or not needed <= self.opened.keys() or needed & self._damaged:
             return
         names = [name for name in HOURLY if name in self.opened and name in last.versions and name not in self._damaged]
         wrong: dict[str, list[str]] = {}

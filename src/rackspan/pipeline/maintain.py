@@ -232,7 +232,8 @@ def _derived(
             reason=None,
         )
         history.commit_run(warehouse, runs, made)
-    return [*done, replace(_maintained(warehouse, RUNS.name, None), repaired=past.lines)]
+    left_out = history.leave_out_unreadable(existing_table(warehouse, RUNS.name))
+    return [*done, replace(_maintained(warehouse, RUNS.name, None), repaired=(*past.lines, *left_out))]
 
 
 def _drop_rows(warehouse: Warehouse, name: str, gone: Mapping[date, Collection[str]], run_id: str) -> bool:

@@ -26,6 +26,7 @@ from rackspan.pipeline.delta.table import (
     add_columns,
     create_table,
     data_files,
+    is_damaged,
     one_line,
     open_table,
     read_files,
@@ -97,6 +98,19 @@ def newest_row(table: "DeltaTable") -> Run | None:
     if newest.most is not None and row["run_id"] != newest.most:
         raise InvalidWarehouse(f"{table.table_uri}: {newest.path} is damaged: it has other rows than its log says")
     return _run(row)
+
+
+def leave_out_unreadable(runs: "DeltaTable") -> list[str]:
+    """Take files with rows of earlier runs that cannot be read out of the table `runs`. Returns a line for each.
+
+    The newest row, which readers follow, has to be readable. Errors: InvalidWarehouse, UnreadableStore.
+    """
+    newest = newest_row(runs)
+    damaged = [file for file in data_files(runs) if is_damaged(runs, file)]
+    if newest is None or not damaged:
+        return []
+    commit(runs, [], {TRANSACTION: newest.number}, removed=damaged)
+    return [f"table {RUNS.name}: {file.path} is damaged; the row of an earlier run is left out" for file in damaged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +185,7 @@ def _found(warehouse: Warehouse, name: str, last: Run | None, rebuilt: bool) -> 
         if rebuilt and opened is not None and last is not None and name in last.versions:
             same_files(opened, warehouse, {**DERIVED, JUDGED.name: JUDGED}[name], named)
             for file in data_files(opened) if name == JUDGED.name else ():
-                snapshot_counts(opened, file)
+                snapshot_counts(opened, file, whole=True)
     except InvalidWarehouse as error:
         if rebuilt:
             return None, True

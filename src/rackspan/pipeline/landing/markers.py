@@ -237,3 +237,16 @@ def read_markers(warehouse: Warehouse, *, skip_damaged: bool = False) -> Markers
     files = data_files(table)
     read = {} if warehouse.read is None else rows_kept(warehouse.read.snapshots, files)
     return Markers(table, files, damaged={} if skip_damaged else None, read=read)
+
+
+def lost_rows(warehouse: Warehouse, gone: Collection[str]) -> dict[str, int]:
+    """How many rows the stored snapshots have in landing tables that are gone; only tables in which they have any.
+
+    Errors: InvalidWarehouse, UnreadableStore.
+    """
+    if not gone:
+        return {}
+    markers = read_markers(warehouse, skip_damaged=True)
+    stored = markers.of_days(markers.count_by_day())
+    counts = {name: sum(snapshot.rows_in(name) or 0 for snapshot in stored) for name in gone}
+    return {name: count for name, count in counts.items() if count}

@@ -28,7 +28,8 @@ from rackspan.pipeline.delta.local_disk import (
     set_aside_torn,
     torn_files,
 )
-from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, read_files
+from rackspan.pipeline.delta.table import DataFile, create_table, data_files, is_damaged, open_table, read_files
+from rackspan.pipeline.landing.markers import lost_rows
 from rackspan.pipeline.landing.rows import marker_row, marker_transaction, to_snapshot
 from rackspan.pipeline.schemas import (
     BROKERS,
@@ -66,11 +67,13 @@ def repair(warehouse: Warehouse) -> Repair:
     """Repair the logs of the landing tables, and bring back what torn entries named. Errors: InvalidWarehouse."""
     folders = {name: folder for name in LANDING if (folder := warehouse.table_folder(name)) is not None}
     if not any(torn_files(folder) or pending_files(folder) for folder in folders.values()):
+        _refuse_lost_tables(warehouse, ())
         return NOT_REPAIRED
     with locked(next(iter(folders.values())).parent):
         torn = {name: set_aside_torn(folder) for name, folder in folders.items()}
         if not any(torn.values()):
             return NOT_REPAIRED
+        _refuse_lost_tables(warehouse, [name for name, files in torn.items() if files])
         for table in LANDING.values():
             create_table(warehouse.table(table.name), table.declared, table.meaning, by_day=True)
         lines = [
@@ -85,6 +88,22 @@ def repair(warehouse: Warehouse) -> Repair:
     if not found and not lost:
         found.append("every stored snapshot is there")
     return Repair((*lines, *found), tuple(lost))
+
+
+def _refuse_lost_tables(warehouse: Warehouse, torn: Collection[str]) -> None:
+    """Refuse to make a table anew, and empty, that stored snapshots have rows in. `torn` ones are made again of their files."""
+    gone = [name for name in LANDING if name not in torn and not _is_there(warehouse, name)]
+    # Without the markers nothing says that a table has had rows.
+    for name, count in ({} if SNAPSHOTS.name in (*gone, *torn) else lost_rows(warehouse, gone)).items():
+        raise InvalidWarehouse(
+            f"{warehouse.root}: its table {name} is gone, in which the stored snapshots have {count_noun(count, 'row', ',')}; copy its "
+            "folder back from a backup, or store in another --warehouse"
+        )
+
+
+def _is_there(warehouse: Warehouse, name: str) -> bool:
+    folder = warehouse.table_folder(name)
+    return open_table(warehouse.table(name)) is not None if folder is None else any(folder.glob("_delta_log/*"))
 
 
 def bring_back(
