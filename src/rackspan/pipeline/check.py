@@ -113,7 +113,8 @@ def check(warehouse: Warehouse, *, now: datetime, whole: bool = False, max_age: 
     checked = _Check(replace(warehouse, read=FilesRead()), whole)
     problems = [*checked.logs()]
     if SNAPSHOTS.name not in checked.opened:
-        problems += checked.lost_markers()
+        if SNAPSHOTS.name not in {problem.table for problem in problems}:
+            problems += checked.lost_markers()
         if not problems:
             raise InvalidWarehouse(
                 f"{warehouse.root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect"
@@ -156,7 +157,7 @@ class _Check:
         self._warehouse, self._whole = warehouse, whole
         self._damaged: set[str] = set()
         """Tables with a damaged file, whose rows are not counted."""
-        self._unread: set[str | None] = set()
+        self._unread: set[str] = set()
         """Landing tables that cannot be opened: nothing is judged, or made, again without them."""
         self._not_whole: set[str] = set()
         self._readable = warehouse
@@ -203,7 +204,7 @@ class _Check:
 
     def lost_tables(self, known: Collection[WarehouseProblem]) -> Iterator[WarehouseProblem]:
         """A problem for each landing table that is gone, and in which the stored snapshots have rows. Others have `known` ones."""
-        self._unread = LANDING.keys() & {problem.table for problem in known}
+        self._unread = {name for problem in known if (name := problem.table) is not None and name in LANDING}
         gone = LANDING.keys() - self.opened.keys() - self._unread
         for name, count in sorted(lost_rows(self._warehouse, gone).items()):
             self._unread.add(name)
