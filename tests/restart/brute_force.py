@@ -300,6 +300,9 @@ def no_margin(topic: Document, replicas: int, factor: int, margin: int) -> str:
 def harmed_now(cluster: Document, topic: Document, partition: Document, policy: RackPolicy) -> str:
     """The harm that a partition has without any stop, in words; empty if it has none."""
     up = {broker["id"] for broker in cluster["brokers"] if not broker["fenced"]}
+    if partition["leader"] == -2:
+        # Its leader is up and not listed, and so is every such broker that is in sync.
+        up |= {*partition["isr"]} - {broker["id"] for broker in cluster["brokers"]}
     lost = quorum_lost(cluster, policy, set())
     states = one_after(
         topic, partition, rack_of(cluster, policy), up, failed(cluster, partition), lost, policy, Counter()

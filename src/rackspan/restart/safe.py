@@ -176,7 +176,7 @@ def unknown_racks(members: ClusterMembers, rows: InSyncRows, *, by_rack: bool = 
 def _already(batch: PartitionBatch, found: Int64s) -> Iterator[SufferingPartition]:
     now = judge_loss(batch.take(found), frozenset())
     for index, row in enumerate(found.tolist()):
-        in_sync = live_isr(batch, row)
+        in_sync = [*live_isr(batch, row), *batch.rows.isr[row][batch.isr_hidden[row]].tolist()]
         isr = noun_and_ids("broker", in_sync) if in_sync else "no broker"
         if now.offline[index]:
             reason = f"it has no leader now; in sync: {isr}"
