@@ -275,12 +275,9 @@ def timed(row: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _loss_history(snapshots: Sequence[ClusterSnapshot]) -> list[LossHistory]:
-    waits = [(_at(after) - _at(before)).total_seconds() for before, after in pairwise(snapshots)]
-    timed = [
-        (_at(one), wait, loss)
-        for one, wait in zip(snapshots, [*waits, 0.0], strict=True)
-        for loss in outage(one, POLICY)[1]
-    ]
+    spans = plain_time.spans(plain_time.of_one_append([_at(one) for one in snapshots]))
+    lasted = {taken_at: (end - start).total_seconds() for start, end, taken_at in spans}
+    timed = [(_at(one), lasted.get(_at(one), 0.0), loss) for one in snapshots for loss in outage(one, POLICY)[1]]
     racks = {loss.racks[0] for _at, _wait, loss in timed}
     losses = [_loss_of_rack(rack, [one for one in timed if one[2].racks == (rack,)]) for rack in racks]
     return sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack))

@@ -39,12 +39,21 @@ def restless(seed: int, count: int) -> list[ClusterSnapshot]:
     return snapshots
 
 
+def without_partitions(history: list[ClusterSnapshot], at: int) -> list[ClusterSnapshot]:
+    """A history whose snapshot `at` finds no partition, and so ends the time of the one before it."""
+    empty = replace(
+        story.empty_cluster("emptied for a while"), cluster_id=history[at].cluster_id, taken_at=history[at].taken_at
+    )
+    return [*history[:at], empty, *history[at + 1 :]]
+
+
 HISTORIES: Sequence[list[ClusterSnapshot]] = (
     story.shop_history(20),
     restless(1, 30),
     restless(2, 2),
     [story.safe_cluster("calm")],
     [story.empty_cluster("new")],
+    without_partitions(restless(3, 12), 5),
     # Emptied at last, and empty at first.
     [story.safe_cluster("emptied"), replace(story.empty_cluster("emptied"), taken_at=story.NOON + timedelta(hours=1))],
 )
