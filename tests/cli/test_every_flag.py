@@ -364,6 +364,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline collect", "--all-clusters"): Case(("--all-clusters",), NONE),
     ("pipeline collect", "--from-snapshots"): Case(("--from-snapshots", "folder"), NONE, good=True),
     ("pipeline collect", "--every"): Case(("--every", "5")),
+    ("pipeline collect", "--period"): Case(("--period", "60")),
     ("pipeline collect", "--traffic-every"): Case(("--traffic-every", "60"), LIVE, good=True),
     ("pipeline collect", "--counters"): Case(
         ("--counters", "http://127.0.0.1:1/metrics"), (*LIVE, "--traffic-every", "60")
@@ -609,7 +610,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
         return called
 
     ran = RunReport(None)
-    columns = ("cluster_id", "taken_at", "day", "snapshot_id", "base_id", "run_id")
+    columns = ("cluster_id", "taken_at", "day", "snapshot_id", "base_id", "run_id", "known_until")
     rows = [dict.fromkeys(columns, name) for name in ("one", "two")]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "rebuild_pipeline", record("rebuild", ran))
@@ -741,6 +742,7 @@ REFUSED = (
     ("reassign plan", (*SNAP, "--leaders", "--balance")),
     ("place create", (*SNAP, "--apply")),
     ("pipeline collect", (*SNAP, "--timeout", "5")),
+    ("pipeline collect", (*SNAP, "--every", "5", "--period", "5")),
     ("pipeline collect", (*SNAP, "--metrics-listen", "127.0.0.1:0")),
     ("pipeline collect", (*SNAP, "--traffic-every", "60")),
     ("pipeline collect", (*SNAP, "--counters", "http://127.0.0.1:1/metrics")),

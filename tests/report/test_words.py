@@ -168,8 +168,9 @@ def test_risk_is_written_as_time() -> None:
         words.risk(history) == "20 snapshots over 9 min 30 s: for 9 min 30 s of it at least one partition was not ok."
     )
     calm = story.at_times(story.safe_cluster(), [story.NOON, story.NOON + timedelta(days=2)])
+    # The first of all says something for three hours.
     assert words.risk(story.history_of(story.report_by_hand(calm).clusters[0])) == (
-        "Every partition was ok in all 2 snapshots over 2 d."
+        "Every partition was ok in all 2 snapshots over 2 d. Of 1 d 21 h nothing is known."
     )
 
 
