@@ -7,6 +7,7 @@ import gc
 import logging
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterable
@@ -32,6 +33,9 @@ settings.register_profile(
 )
 settings.load_profile(DEPTH)
 spark_classes.load()
+# A shell starts its background jobs with Ctrl-C ignored, and what they start inherits that. Tests of Ctrl-C are to run there too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Clients that a test leaves behind log for as long as the process runs; caplog gets what loggers do not propagate, too.
 for library in ("kafka", "aiokafka"):
     logging.getLogger(library).setLevel(logging.CRITICAL + 1)
