@@ -1,7 +1,8 @@
 """Goals: what is better when met. A goal that is missed is a warning, and only where an operator should act.
 
-Excluded brokers have no share: the others are levelled among themselves. In order of rank: leaders per broker above those that no plan moves, replicas per broker at the water-fill bound, leaders per rack in proportion to its
-brokers, bytes per broker, and leaders that are not the preferred ones. Test: tests/audit/test_goals.py.
+Excluded brokers have no share: the others are levelled among themselves. In order of rank: preferred leaders per broker, level above
+those that no plan moves; replicas per broker at the water-fill bound; leaders per rack, the sum of its brokers' shares; bytes per
+broker; and leaders that are not the preferred ones. Test: tests/audit/test_goals.py.
 """
 
 from collections.abc import Callable, Iterator

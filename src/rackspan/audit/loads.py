@@ -151,7 +151,7 @@ def even_leaders(members: ClusterMembers, loads: BrokerLoads) -> Int64s:
     Constraints: a leader that no plan moves stays; a broker leads what it holds, and gets nothing new while it is down.
     Goal: the least maximum of what can move. Method: water-filling above the leaders that stay.
     Bound: exact where each leader may move to every broker with a replica left to lead; other replica sets can keep a plan
-        above it. Test: brute force on small clusters (tests/audit/test_loads.py).
+        above it. Test: brute force on small clusters (tests/audit/test_loads_of_leaders.py).
     """
     most = np.where(members.receiving, loads.preferred_required + loads.leadable, loads.preferred)
     least, most, total = (np.where(members.excluded, 0, of) for of in (loads.preferred_required, most, loads.preferred))
