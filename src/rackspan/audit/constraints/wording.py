@@ -5,7 +5,6 @@ from typing import Final
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.model import shown
-from rackspan.model.ids import UNKNOWN_LEADER
 from rackspan.text import noun_and_ids
 
 PARTITIONS_NAMED: Final = 10
@@ -55,14 +54,9 @@ def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
 
 
 def unlisted_in_sync(batch: PartitionBatch, row: int) -> list[int]:
-    """Those of them that are in sync, and lead or are beside a broker that is up: Kafka lists them by another listener only.
-
-    A broker that is down leaves the ISR, unless it is the last of it.
-    """
-    partition = batch.partition(row)
-    if partition.leader != UNKNOWN_LEADER and not live_isr(batch, row):
-        return []
-    return [broker for broker in unlisted(batch, row) if broker in partition.isr]
+    """Those of them that are in sync and up: Kafka lists them by another listener only."""
+    in_sync = batch.rows.isr[row][batch.isr_unlisted[row]].tolist()
+    return [broker for broker in unlisted(batch, row) if broker in in_sync]
 
 
 def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
